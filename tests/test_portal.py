@@ -248,7 +248,7 @@ def test_a_run_that_another_thread_waits_for_is_not_taken_away(store: Path) -> N
         asked.wait()
         with groundswell.open_sync(store, script=echo) as other, pytest.raises(RunBusy):
             other.run("story")
-        with pytest.raises(RunBusy, match="is open in this engine already"):
+        with pytest.raises(RunBusy, match="is already open in this engine"):
             engine.run("story")
         answer.set()
         worker.join()

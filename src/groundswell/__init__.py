@@ -1,36 +1,36 @@
 """Groundswell runs thousands of LLM conversations as one experiment.
 
-General layout, from the inside out; imports point only this way:
+Package layout, from the inside out. Imports point upwards in this list; tests/test_architecture.py has the exact rules:
 
-    program/      what a user writes: requests, the three traps, trials, programs (pure)
-    reporting/    results as blocks, and how they look: pages, terminal, notebooks, Markdown, JSON
-    engine/       runs programs: the main path is engine/run.py, read it from top to bottom
+    program/      what users write: requests, `ask`, `call` and `together`, trials, programs (pure)
+    reporting/    results as blocks, rendered as HTML, terminal output, notebooks, Markdown and JSON
+    engine/       runs programs; the main path is engine/run.py, which you can read from top to bottom
     trust.py      hosts and files that the user has trusted
-    store/        the journal, on SQLite: what a resumed run reads
-    providers/    everything that knows a provider: one file and one row in registry.py for each (pure);
-                  accounts/ (whose models are asked, where, with which key) and prices.py
-    transports/   how requests travel: live, batch, local, scripted
+    store/        the journal, the cache and results, on SQLite
+    providers/    wire formats, faults and limits: one file and one row in registry.py for each provider (pure);
+                  accounts/ (addresses and keys) and prices.py
+    transports/   how requests are sent: live, batch, local, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
-    estimate/     what a run would use and cost, before anything is sent
-    compose.py    builds an engine from settings; `groundswell.open` is here
-    loop.py       the event loop that everything runs on
+    estimate/     requests, tokens, cost and time of a run, before anything is sent
+    compose.py    builds an engine from settings; contains `groundswell.open`
+    loop.py       the event loop
     stats/        statistics that every experiment uses (pure)
-    portal.py     the same for scripts and notebooks that are not async
-    known_models.py  which models can be asked now, and what the others lack
-    experiments/  experiment.py, how an experiment is described; programs with their drivers: prompting/ is what
-                  `groundswell ask` and `map` run, secret_game/ `play`, simulations/ `simulate`, query_mutation/
-                  `mutate`, prompt_evolution/ `evolve`
-    testing/      fakes, crash harness, and conformance suites for your own parts
-    web/          the REST API: routes, and the engine that carries out their runs in the background
+    portal.py     `groundswell.open_sync`, for scripts and notebooks that are not async
+    known_models.py  which models can be used now, and what is missing for the others
+    experiments/  experiment.py describes what an experiment is; prompting/ is `groundswell ask` and `map`,
+                  secret_game/ is `play`, simulations/ is `simulate`, query_mutation/ is `mutate`, prompt_evolution/
+                  is `evolve`
+    testing/      fakes, crash harness, and conformance suites for your own extensions
+    web/          the REST API, with an engine that works in the background
     cli/          the command line
 
-What is named here is the public surface, and a test pins it.
+`__all__` is the public API. A test pins it.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from groundswell.program.trial import program  # at once: `groundswell.program` is also the package that it is in
+from groundswell.program.trial import program  # eager: `groundswell.program` is also the name of the package
 from groundswell.version import __version__
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ _MODULE_OF = {name: module for module, names in _PLACES.items() for name in name
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the command line needs few of them, and must start quickly."""
+    """Import a name on first use. The command line needs few of them and must start quickly."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'groundswell' has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -1,4 +1,4 @@
-"""The only place that builds an engine from settings."""
+"""Builds an engine from settings: `groundswell.open`."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ MAX_CONCURRENT = 256
 IN_PROCESS = registry.IN_PROCESS
 
 _paces = Paces()
-"""How fast accounts may be asked is a matter of the whole process, however many engines there are in it."""
+"""Rate limiters of the accounts, shared by all engines of the process."""
 
 
 def at_once(most: int) -> PaceLimits:
-    """The limits of something that may be asked as much as it can bear from the start."""
+    """Limits with full concurrency from the start."""
     return PaceLimits(max_concurrent=most, start=most)
 
 
 class OneWay:
-    """A router that sends everything the same way."""
+    """A router that uses one transport for everything."""
 
     def __init__(self, transport: Transport, max_concurrent: int) -> None:
         at_home = transport.name in IN_PROCESS
@@ -67,7 +67,7 @@ class OneWay:
 
 
 class ByModel:
-    """A router that goes by the model string: an alias, or an account and its model."""
+    """A router that uses the model string: an alias, or `account/model`."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ByModel:
         return route if full == model else route._replace(full=full)
 
     def _within(self, provider: str, model: str, full: str) -> Route:
-        """The way to a function."""
+        """The route to a scripted or emulated model."""
         if provider == "emulated":
             _check_emulated(full)
         else:
@@ -110,7 +110,7 @@ class ByModel:
         return Route(provider, way, at_once(self._most or MAX_CONCURRENT), at_home=True)
 
     def _away(self, model: str, full: str, via: Via) -> Route:
-        """The way to a provider: live, or in batches where it has them and they are wanted."""
+        """The route to a provider: live, or by batch if it has a batch API and that is wanted."""
         target = self._accounts.find(full)
         live = self._lived(target.account)
         live.models[model] = target.model
@@ -153,7 +153,7 @@ class ByModel:
 
     @property
     def _accounts(self) -> Accounts:
-        """The accounts, read when the first of them is asked for: a run on emulated models needs none."""
+        """The accounts, read on first use: a run on emulated models needs none."""
         if self._loaded is None:
             self._loaded = self._load()
         return self._loaded
@@ -165,7 +165,7 @@ class ByModel:
         return live
 
     def _batched(self, account: Account) -> BatchTransport | None:
-        """The transport for an account's batches, if it has any."""
+        """The batch transport of an account; None if it has no batch API."""
         if account.batch_format is None:
             return None
         batch = self._batch.get(account.name)
@@ -174,7 +174,7 @@ class ByModel:
         return batch
 
     def _at_home(self, request: Request, full: str) -> Route:
-        """The route to a model in this process. Its replies go by what is in its file, and by what runs it."""
+        """The route to a model in this process. It is identified by its file and the version of llama.cpp."""
         path = self._local.models[request.model] = weights.locate(full)
         which = weights.identity(path)
         most = PIECE if isinstance(request, Embed) else SLOTS
@@ -189,7 +189,7 @@ class ByModel:
         )
 
     def _in_sentences(self, request: Request, full: str) -> Route:
-        """The route to a model of sentence-transformers, which goes by its files, or by its name and commit."""
+        """The route to a sentence-transformers model. Its identity is its files, or its name and commit."""
         if not isinstance(request, Embed):
             raise SettingsError(f"model {request.model!r}: {sentences.NO_CHAT}")
         place = self._sentences.models[request.model] = sentences.locate(full)
@@ -232,21 +232,21 @@ class ByModel:
 
 
 def _known_as(model: str, full: str, target: Target) -> str | None:
-    """What the cache calls a model: the same for all accounts at one provider, and for an alias."""
+    """The name of a model in the cache: the same for all accounts of a provider, and for an alias."""
     account = target.account
     name = f"{account.provider}/{target.model}" if account.official and account.provider else full
     return None if name == model else name
 
 
 def _check_emulated(model: str) -> None:
-    """Find out about a wrong name before anything is sent."""
+    """Report a wrong name before anything is sent."""
     from groundswell.emulator import in_process
 
     in_process.known(model)
 
 
 def _emulated(request: Request, sample: int) -> Reply | Embedding:
-    from groundswell.emulator import in_process  # its vocabulary is read only where it is asked
+    from groundswell.emulator import in_process  # its vocabulary is only loaded when needed
 
     return in_process.answer(request, sample)
 
@@ -265,17 +265,35 @@ def open(
     listeners: Sequence[Listener] = (),
     clock: Clock | None = None,
 ) -> Engine:
-    """An engine on a store, to be used as `async with groundswell.open("runs.db") as engine`.
+    """Open a store and return an engine. Use it as `async with groundswell.open("runs.db") as engine`.
 
-    Models are reached by their `provider/model` strings, or by an alias; accounts come from groundswell.toml and the
-    environment, changed as `account` says ("openai.rate_limit_per_minute=3500"). A test gives a `script` (a function
-    that answers for all models, and is retried without waiting), a `transport`, or a `router` of its own instead; then
-    nothing has a price unless `prices` says so.
+    Models are named `provider/model`, or by an alias. Accounts come from `groundswell.toml` and the environment. For
+    tests, give a `script`, a `transport` or a `router` instead; requests then have no price unless you give `prices`.
+
+    Args:
+        store: Path of the store. It is created if it does not exist.
+        script: Function that answers all requests. Failed requests are retried without delay.
+        transport: Transport for all requests.
+        router: Chooses the transport for each request.
+        accounts: Accounts to use instead of those from `groundswell.toml` and the environment.
+        account: Changes to account settings, such as `"openai.rate_limit_per_minute=3500"`.
+        max_concurrent: Maximum number of requests in flight for each account and model.
+        options: Default options of runs.
+        prices: Function that returns the price of a request.
+        listeners: Functions that receive the events of all runs.
+        clock: Clock to use instead of the system clock.
+
+    Returns:
+        The engine.
+
+    Raises:
+        SettingsError: If an argument is invalid.
+        StoreError: If the store cannot be opened.
     """
     from groundswell.store.journal import Store  # brings SQLAlchemy, which is slow to import
 
     if max_concurrent is not None and max_concurrent < 1:
-        raise SettingsError(f"max_concurrent {max_concurrent}: at least one ask must be in flight")
+        raise SettingsError(f"max_concurrent {max_concurrent}: must be at least 1")
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
@@ -297,22 +315,22 @@ def open(
 
 
 def provider_of(model: str, accounts: Accounts | None = None, account: Sequence[str] = ()) -> str:
-    """Whose a model is, with aliases followed: `openai`, `local`, ...; an account without a provider goes by its name.
+    """The provider of a model, such as `openai` or `local`, or the name of an account that has no provider.
 
-    Needs no key. Accounts are those that `open` would take.
+    Aliases are resolved. No key is needed. The accounts are those that `open` would use.
     """
     target = _target(model, accounts, account)
     return target if isinstance(target, str) else target.provider or target.name
 
 
 def account_of(model: str, account: Sequence[str] = ()) -> str | None:
-    """The name of the account that a model is asked through; None for one within this process. Needs no key."""
+    """The name of the account that serves a model; None for a model in this process. No key is needed."""
     target = _target(model, None, account)
     return None if isinstance(target, str) else target.name
 
 
 def _target(model: str, accounts: Accounts | None, account: Sequence[str]) -> Account | str:
-    """The account that a model leads to, or what it is reached by within this process."""
+    """The account of a model, or the provider name of a model in this process."""
     if (inside := model.partition("/")[0]) in IN_PROCESS:
         return inside
     known = accounts or load_here(account)
@@ -322,12 +340,12 @@ def _target(model: str, accounts: Accounts | None, account: Sequence[str]) -> Ac
 
 
 def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
-    """The models that groundswell.toml says may be tested, in full, or patterns such as `work/*`."""
+    """The models that groundswell.toml allows as targets: full names, or patterns such as `work/*`."""
     return load_here(account).targets
 
 
 def store_path(store: str | Path) -> Path:
-    """The file behind a store, whether it is there or not."""
+    """The file of a store, whether it exists or not."""
     from groundswell.store.schema import database_path
 
     return database_path(store).resolve()
@@ -335,7 +353,7 @@ def store_path(store: str | Path) -> Path:
 
 @contextmanager
 def look_into(store: str | Path) -> Iterator[Store | None]:
-    """A store to read from without a loop, or None where there is none: to look must not make one."""
+    """Open a store for reading without an event loop; None if it does not exist. It is not created."""
     from groundswell.store.journal import Store
 
     if not store_path(store).exists():

@@ -1,41 +1,41 @@
-"""The one error tree.
+"""All errors that Groundswell raises, in one tree.
 
     GroundswellError
-    ├── ProgramError                a program did, or met, something it must know of
+    ├── ProgramError                raised in or by a program
     │   ├── AskFailed               a request failed for good (carries the Fault)
     │   ├── CallFailed              a registered function raised
-    │   ├── MalformedReply          a typed reply could not be read, even when asked again
-    │   ├── TimeLimitExceeded       looking at a reply took too long
-    │   ├── ForeignAwait            a program awaited something that is not one of the three traps
-    │   └── ReplayMismatch          a program asks something else than its journal recorded
-    ├── RunError                    a run could not be opened, or could not go on
-    │   ├── RunNotFound             (a NotFound too)
-    │   ├── RunBusy                 another process is working on it
-    │   ├── SourceChanged           driver or programs changed since the run was started
-    │   ├── TrialMissing            a result was asked for where there is none (carries the Fault)
-    │   ├── DuplicateKey            two trials of a run were given the same key
-    │   └── RunStopped              no more work is taken: stop, cancel, budget, deadline, or a fatal fault
-    ├── StoreError                  the database said no
+    │   ├── MalformedReply          a typed reply could not be decoded, even after asking again
+    │   ├── TimeLimitExceeded       a program computed for too long between two requests
+    │   ├── ForeignAwait            a program awaited something other than ask, call and together
+    │   └── ReplayMismatch          a program makes another request than its journal recorded
+    ├── RunError                    a run could not be opened or continued
+    │   ├── RunNotFound             (also a NotFound)
+    │   ├── RunBusy                 another process has the run open
+    │   ├── SourceChanged           the driver or a program changed since the run was started
+    │   ├── TrialMissing            `unwrap` was called on a missing trial (carries the Fault)
+    │   ├── DuplicateKey            two trials of a run have the same key
+    │   └── RunStopped              the run stopped: cancelled, budget, deadline or a fatal fault
+    ├── StoreError                  the database could not be read or written
     │   ├── StoreFull
     │   ├── StoreReadOnly
-    │   ├── StoreCorrupt            it is damaged, or no store
-    │   ├── StoreRemoved            it was removed or replaced while it was in use
+    │   ├── StoreCorrupt            the file is damaged, or not a store
+    │   ├── StoreRemoved            the file was removed or replaced while in use
     │   └── StoreTooNew
-    ├── WaveError                   a transport says what became of a wave
-    │   ├── WaveFailed              nothing more will come of it (carries the Fault)
-    │   │   ├── QueueFull           the provider takes no more of ours for the time being
-    │   │   ├── WaveLost            the provider does not show it any more, and it may have been paid for
-    │   │   └── NoBatches           the account's batches do not work: another way must be taken
-    │   ├── WaveUnsure              it may have been sent, or not: `adopt` finds out
-    │   └── WaveOutOfReach          it was sent, and cannot be looked at now: it stays open (carries the Fault)
-    ├── NotFound                    there is nothing of that id
-    │   └── RunNotFound             (a RunError too)
-    ├── Conflict                    an id is taken
+    ├── WaveError                   a transport reports what happened to a wave
+    │   ├── WaveFailed              the wave failed and no more results will come (carries the Fault)
+    │   │   ├── QueueFull           the provider's batch queue is full for now
+    │   │   ├── WaveLost            the provider no longer lists the batch, which may have been billed
+    │   │   └── NoBatches           the account cannot use batches; requests are sent live
+    │   ├── WaveUnsure              it is unknown whether the wave was sent; `adopt` finds out
+    │   └── WaveOutOfReach          it was sent and cannot be read now; it stays open (carries the Fault)
+    ├── NotFound                    nothing has that id
+    │   └── RunNotFound             (also a RunError)
+    ├── Conflict                    the id is already in use
     └── SettingsError               a setting, flag or file is wrong; the message names it
-        ├── KeyMissing              an account has no key, or lacks another variable that it needs
-        └── NotTrusted              a folder or a store asks for a secret, or for code to run, without the user's word
+        ├── KeyMissing              an account has no key, or another variable that it needs is not set
+        └── NotTrusted              a folder or store wants a secret, or code to run, without your consent
 
-Errors of other packages are turned into one of these at the boundary where they arise.
+Errors of other packages are converted to one of these where they occur.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class GroundswellError(Exception):
-    """Everything that this package raises on purpose."""
+    """Base class of all errors that Groundswell raises on purpose."""
 
 
 class ProgramError(GroundswellError):
@@ -56,7 +56,13 @@ class ProgramError(GroundswellError):
 
 
 class AskFailed(ProgramError):
-    """A request failed for good. A program may catch it; unhandled, its trial counts as missing."""
+    """A request failed for good, after all retries.
+
+    A program may catch it. If it does not, its trial counts as missing.
+
+    Attributes:
+        fault: The failure, with its kind and message.
+    """
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(f"{fault.kind}: {fault.message}")
@@ -64,7 +70,11 @@ class AskFailed(ProgramError):
 
 
 class CallFailed(ProgramError):
-    """A registered function raised."""
+    """A function that a program called with `trial.call` raised an exception.
+
+    Attributes:
+        fault: The failure, with the text of the exception.
+    """
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -72,7 +82,13 @@ class CallFailed(ProgramError):
 
 
 class MalformedReply(ProgramError):
-    """A reply did not have the form that was asked for, twice. `text` is what the model wrote last."""
+    """A reply could not be decoded into the type that `trial.ask(..., into=...)` asked for, twice in a row.
+
+    Attributes:
+        wanted: Name of the type.
+        problem: What is wrong with the reply.
+        text: The last reply of the model.
+    """
 
     def __init__(self, wanted: str, problem: str, text: str) -> None:
         super().__init__(f"the reply is not a valid {wanted}: {problem}")
@@ -82,48 +98,58 @@ class MalformedReply(ProgramError):
 
 
 class TimeLimitExceeded(ProgramError):
-    """A step of a program, or a search for a user's regular expression, took too long and was given up."""
+    """A program, or a search with a user's regular expression, computed for too long and was interrupted."""
 
 
 class ForeignAwait(ProgramError):
-    """A program awaited something other than `ask`, `together` or `call`."""
+    """A program awaited something other than `trial.ask`, `trial.embed`, `trial.call` or `together`."""
 
 
 class ReplayMismatch(ProgramError):
-    """The journal holds another request at this position than the program makes now."""
+    """The program makes another request at this position than the one that its journal recorded.
+
+    Attributes:
+        trial: Key of the trial.
+        path: Position in the program.
+    """
 
     def __init__(self, trial: str, path: str, problem: str) -> None:
-        super().__init__(f"trial {trial!r}, ask {path}: {problem}")
+        super().__init__(f"trial {trial!r}, request {path}: {problem}")
         self.trial = trial
         self.path = path
 
 
 class RunError(GroundswellError):
-    """A run could not be opened or could not go on."""
+    """A run could not be opened or continued."""
 
 
 class NotFound(GroundswellError):
-    """There is nothing of that id."""
+    """Nothing has that id."""
 
 
 class Conflict(GroundswellError):
-    """An id is taken. The message names it and says what to do."""
+    """The id is already in use. The message names it and says what to do."""
 
 
 class RunNotFound(RunError, NotFound):
-    """No run of that name or id is in the store."""
+    """The store has no run with that name or id."""
 
 
 class RunBusy(RunError):
-    """Another process holds the run."""
+    """The run is already open, in this or another process."""
 
 
 class SourceChanged(RunError):
-    """Driver or programs are not those that the run was started with."""
+    """The code of the driver or of a program has changed since the run was started."""
 
 
 class TrialMissing(RunError):
-    """A trial has no result; the fault says why."""
+    """A trial has no result. `Outcome.unwrap` raises this.
+
+    Attributes:
+        trial: Key of the trial.
+        fault: Why the trial is missing.
+    """
 
     def __init__(self, trial: str, fault: Fault) -> None:
         super().__init__(f"trial {trial!r} is missing: {fault.kind}: {fault.message}")
@@ -132,11 +158,15 @@ class TrialMissing(RunError):
 
 
 class DuplicateKey(RunError):
-    """A trial key was given twice in one run."""
+    """Two trials of one run were submitted with the same key."""
 
 
 class RunStopped(RunError):
-    """The run takes no more work. What is unfinished stays so, and can be resumed."""
+    """The run was stopped and accepts no more trials. It can be resumed.
+
+    Attributes:
+        reason: `interrupted`, `cancelled`, `budget`, `deadline`, `fault` or `ended`.
+    """
 
     def __init__(self, reason: str, why: str) -> None:
         super().__init__(why)
@@ -144,15 +174,15 @@ class RunStopped(RunError):
 
 
 class StoreError(GroundswellError):
-    """The store could not do what it was asked to."""
+    """The store could not be read or written."""
 
 
 class StoreFull(StoreError):
-    """No space is left for the store. Everything acknowledged so far is safe."""
+    """The disk is full. Everything that was committed is safe."""
 
 
 class StoreReadOnly(StoreError):
-    """The store, or its folder, cannot be written."""
+    """The store or its folder is not writable."""
 
 
 class StoreCorrupt(StoreError):
@@ -168,11 +198,11 @@ class StoreTooNew(StoreError):
 
 
 class WaveError(GroundswellError):
-    """What a transport has to say of a whole wave."""
+    """A transport reports on a whole wave."""
 
 
 class WaveFailed(WaveError):
-    """Nothing more will come of a wave: what is left of its asks is retried, or fails with the fault."""
+    """The wave failed. Its unanswered requests are retried, or fail with the fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(f"{fault.kind}: {fault.message}")
@@ -180,10 +210,10 @@ class WaveFailed(WaveError):
 
 
 class QueueFull(WaveFailed):
-    """The provider has too much of ours waiting. Nothing is wrong with the asks: they leave when there is room.
+    """The provider's batch queue is full. The requests are valid and are sent when there is room.
 
-    `limit` is how much may wait there, in tokens or requests as the provider counts, if it said so. A fault of the
-    kind "rate limited" says that it is a matter of time alone.
+    `limit` is the size of the queue, in tokens or requests as the provider counts, if the provider reported it. With
+    a fault of kind `rate_limited`, waiting is enough.
     """
 
     def __init__(self, fault: Fault, limit: int | None = None) -> None:
@@ -192,22 +222,22 @@ class QueueFull(WaveFailed):
 
 
 class WaveLost(WaveFailed):
-    """The provider shows neither the batch of a wave nor its results any more. It may have been worked on and paid for.
+    """The provider no longer shows the batch of a wave, or its results. It may have been processed and billed.
 
-    Sending its asks again may pay for them twice.
+    If its requests are sent again, they may be billed twice.
     """
 
 
 class NoBatches(WaveFailed):
-    """The account has no batch API, or none that takes batches of this model: its asks must go another way."""
+    """The account has no batch API, or none that accepts this model. Its requests are sent live."""
 
 
 class WaveUnsure(WaveError):
-    """The answer to sending a wave was lost: it may have been taken. Nothing is sent again before `adopt` has told."""
+    """The response to sending a wave was lost. Nothing is sent again until `adopt` has found out what happened."""
 
 
 class WaveOutOfReach(WaveError):
-    """A wave was sent, and what became of it cannot be seen now. It stays open: the run stops, and a resume goes on."""
+    """A wave was sent, and its state cannot be read now. It stays open: the run stops, and a resume collects it."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(f"{fault.kind}: {fault.message}")
@@ -215,7 +245,11 @@ class WaveOutOfReach(WaveError):
 
 
 class SettingsError(GroundswellError):
-    """A setting is wrong; the message names it and says what would be right. `field` is its name alone."""
+    """A setting, flag, option or file is wrong. The message names it and says what would be right.
+
+    Attributes:
+        field: Name of the setting, if it is known.
+    """
 
     def __init__(self, message: str = "", *, field: str | None = None) -> None:
         super().__init__(message)
@@ -223,14 +257,14 @@ class SettingsError(GroundswellError):
 
 
 class KeyMissing(SettingsError):
-    """An account is known, and cannot be used: a variable that it needs is not set."""
+    """An account cannot be used because an environment variable that it needs is not set."""
 
 
 class NotTrusted(SettingsError):
-    """The user must confirm something first. The message has the command for it.
+    """The user must give consent first. The message contains the command for it.
 
-    `hosts` has the variables that would be sent to each host, `files` the files that would be loaded; `question` is
-    what to ask before these are trusted.
+    `hosts` maps each host to the environment variables that would be sent to it. `files` are the files whose code
+    would be loaded. `question` is the question to ask the user.
     """
 
     def __init__(
@@ -247,5 +281,5 @@ class NotTrusted(SettingsError):
         self.files = files
 
     def about(self, what: str) -> NotTrusted:
-        """The same error with what it is about before its message."""
+        """The same error, with `what` in front of its message."""
         return NotTrusted(f"{what}: {self}", self.question, hosts=self.hosts, files=self.files)

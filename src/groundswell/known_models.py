@@ -1,4 +1,4 @@
-"""The models that may be named: which of them can be asked now, and what the others lack. Nobody is asked anything."""
+"""Lists the models that can be used now, and what is missing for the others. No request is sent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from groundswell.errors import SettingsError
 from groundswell.providers.accounts.config import load_here, short_names
 from groundswell.transports import sentence_transformers, sentences, weights
 
-SCRIPTED = "functions of yours, registered with @scripted_model"
+SCRIPTED = "your own functions, registered with @scripted_model"
 RUNNER = "pip install 'groundswell[local]'"
 
 
 def examine() -> dict[str, Any]:
-    """Every model that may be named, as one object."""
+    """All models that can be named, as one object."""
     accounts = examine_accounts()
     return {
         "local": list(_local()),
@@ -55,13 +55,13 @@ def _sentences() -> dict[str, Any]:
     return {
         "model": f"{sentences.PREFIX}NAME",
         "usable": there,
-        "about": "embeddings: a folder, or a name at the hub, for sentence-transformers",
+        "about": "embeddings: a folder or a Hugging Face name, for sentence-transformers",
         "lacks": [] if there else ["pip install 'groundswell[embeddings]'"],
     }
 
 
 def _account(account: dict[str, Any]) -> dict[str, Any]:
-    """An account as far as it matters here: whether its models can be asked, and if not, why."""
+    """An account: whether its models can be used, and if not, why."""
     key = account.get("key")
     return {
         "model": f"{account['name']}/MODEL",
@@ -76,7 +76,7 @@ def _account(account: dict[str, Any]) -> dict[str, Any]:
 
 
 def examine_accounts() -> dict[str, Any]:
-    """The accounts as they are set up. Nobody is asked over the network, and no key is told."""
+    """The accounts as they are configured. No request is sent, and keys are not included."""
     try:
         return {"problems": [], **load_here().describe()}
     except SettingsError as error:

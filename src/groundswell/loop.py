@@ -1,4 +1,4 @@
-"""The event loop that everything here runs on, the garbage collector beside it, and the signals that stop it."""
+"""The event loop, the garbage collector settings, and the signals that stop a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest loop there is here."""
+    """A new event loop: uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -19,14 +19,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """The signals that stop what runs in the foreground. SIGHUP stays ignored where it is, as `nohup` has it."""
+    """The signals that stop a foreground command. SIGHUP stays ignored if it is, as under `nohup`."""
     hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     return (signal.SIGINT, signal.SIGTERM, *hangup)
 
 
 @contextlib.contextmanager
 def on_stop_signals(callback: Callable[[], object]) -> Iterator[None]:
-    """Let the running loop call this at every signal that stops. A uvloop that is closed leaves its handlers behind."""
+    """Call a function on every stop signal. Handlers are restored explicitly, because uvloop leaves them behind."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in stop_signals()}
     for number in before:
@@ -41,9 +41,9 @@ def on_stop_signals(callback: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tuned_collector() -> Iterator[None]:
-    """Let the garbage collector run rarely: there are many objects that live long, and few cycles.
+    """Run the garbage collector rarely: there are many long-lived objects and few cycles.
 
-    What is there already is left alone, and not even looked at once: with a million objects that takes half a second.
+    Existing objects are frozen and never scanned: with a million of them, one scan takes half a second.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Groundswell for scripts and notebooks that are not async: the same engine, on a loop in a thread of its own."""
+"""The engine for code that is not async: scripts and notebooks. It runs on an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class SyncRun:
-    """A run, without await. As a context manager it ends with its block; otherwise with its engine."""
+    """A run for code that is not async. As a context manager it ends with its block, otherwise with its engine."""
 
     def __init__(self, run: Run, wait: Callable[[Awaitable[Any]], Any]) -> None:
         self.run = run
@@ -36,7 +36,7 @@ class SyncRun:
     def map(
         self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
     ) -> Iterator[Outcome[R]]:
-        """Run a program on every spec, and yield the outcomes."""
+        """Run a program on every spec and yield the outcomes. See `Run.map`."""
         outcomes = self.run.map(program, specs, replicates=replicates, ordered=ordered)
         try:
             while (outcome := self._work(anext(outcomes, None))) is not None:
@@ -46,34 +46,34 @@ class SyncRun:
                 self._wait(outcomes.aclose())
 
     def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
-        """Run a program on one spec and wait for its outcome."""
+        """Run a program on one spec and return its outcome. See `Run.submit`."""
         outcome: Outcome[R] = self._work(self.run.submit(program, spec, key=key))
         return outcome
 
     def wait(self, work: Awaitable[T]) -> T:
-        """Wait for something that works with this run, on the loop that the run is on."""
+        """Run an awaitable on the event loop of the run and return its result."""
         return self._work(work)
 
     def frame(self, *, pandas: bool = False) -> Any:
-        """The trials as a polars DataFrame, or one of pandas; as `Run.frame` has it."""
+        """Return the trials as a polars or pandas DataFrame. See `StoredRun.frame`."""
         return self.run.frame(pandas=pandas)
 
     def transcript(self, trial: str | Outcome[Any]) -> Transcript:
-        """What was said in a trial, given its key, the beginning of it, or its outcome."""
+        """Return the transcript of a trial, given its key, the beginning of the key, or its outcome."""
         return self.run.transcript(trial)
 
     @property
     def summary(self) -> Summary:
-        """How far the run is."""
+        """The current summary of the run."""
         return self.run.summary
 
     def end(self, error: BaseException | None = None) -> None:
-        """End this session of the run, as leaving its engine does, so that the run can be opened again."""
+        """End this session of the run, as closing the engine does. The run can then be opened again."""
         if not self.run.loop.is_closed():
             self._wait(self.run.end(error))
 
     def _work(self, work: Awaitable[T]) -> T:
-        """Wait for trials. Ctrl-C ends the session: what is in flight still lands, unless there is another Ctrl-C."""
+        """Wait for trials. Ctrl-C ends the session after the replies in flight; a second Ctrl-C ends it immediately."""
         try:
             return self._wait(work)  # type: ignore[no-any-return]
         except KeyboardInterrupt:
@@ -96,7 +96,7 @@ class SyncRun:
 
 
 class SyncEngine:
-    """An engine, without await. Use it as a context manager, or `close()` it."""
+    """An engine for code that is not async. Use it as a context manager, or call `close()`."""
 
     def __init__(self, make: Callable[[], Engine]) -> None:
         self._loop = new_event_loop()
@@ -111,10 +111,10 @@ class SyncEngine:
         _open.add(self)
 
     def run(self, name: str | None = None, **how: Any) -> SyncRun:
-        """Open a run: a new one, or the one of that name where it was left; options as `Engine.run` has them.
+        """Open a run, or continue the one with this name. See `Engine.run` for the options.
 
-        If it is open in this process already, and nobody waits for it, it is ended there first: a cell of a notebook
-        that is run again begins again, and finds the outcomes that are there.
+        If the run is already open in this process and nothing waits for it, it is ended there first. So you can run a
+        notebook cell again: it continues with the outcomes that are stored.
         """
         record = None if name is None else self._engine.store.runs.find(name)
         if record is not None:
@@ -123,27 +123,27 @@ class SyncEngine:
         return SyncRun(self._wait(_made(lambda: self._engine.run(name, **how))), self._wait)
 
     def stored(self, name_or_id: str) -> StoredRun:
-        """A run to look at, without going on with it: its trials as a frame, transcripts, figures."""
+        """Open a run for reading only: its trials as a table, transcripts and summary."""
         return self._engine.stored(name_or_id)
 
     def drive(self, driver: Driver, settings: Any, **how: Any) -> Summary:
-        """Run a driver from the start, or go on with the run of that name; options as `Engine.drive` has them."""
+        """Run a driver, or continue the run with this name. See `Engine.drive`."""
         return self._wait(self._engine.drive(driver, settings, **how))
 
     def resume(self, name_or_id: str, **how: Any) -> Summary:
-        """Go on with a run by calling its driver again; options as `Engine.resume` has them."""
+        """Continue a run by calling its driver again. See `Engine.resume`."""
         return self._wait(self._engine.resume(name_or_id, **how))
 
     def work(self, do: Callable[[Engine], Awaitable[T]]) -> T:
-        """Do something with the engine, on the loop that it is on, and wait for it."""
+        """Call an async function with the engine, on its event loop, and return the result."""
         return self._wait(do(self._engine))
 
     def verify(self, name_or_id: str) -> Verification:
-        """Replay every trial of a run over its journal."""
+        """Replay every trial of a run and compare it with the journal. See `Engine.verify`."""
         return self._wait(self._engine.verify(name_or_id))
 
     def close(self) -> None:
-        """End what is open and let go of the store. What was read of its runs can still be read."""
+        """End all open runs and close the store. Tables and transcripts of its runs can still be read."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> SyncEngine:
@@ -161,13 +161,13 @@ class SyncEngine:
             self._stop()
 
     def _leave(self, run_id: str) -> None:
-        """End a run that is open here, unless some thread waits for this engine."""
+        """End a run that is open here, unless a thread waits for this engine."""
         for run in self._engine.runs:
             if run.record.id == run_id and not self._waiting:
                 self._wait(run.end(INTERRUPTED if run.busy else None))
 
     def _wait(self, work: Awaitable[T]) -> T:
-        """Do work on the loop. Ctrl-C cancels it and, when it has let go of what it held, is raised here."""
+        """Run work on the loop. Ctrl-C cancels it and is raised here once it has cleaned up."""
         begun: list[asyncio.Task[T]] = []
         done = threading.Event()
 
@@ -178,7 +178,7 @@ class SyncEngine:
         def cancel() -> None:
             if begun:
                 begun[0].cancel()
-            else:  # Ctrl-C came before the work was handed over
+            else:  # Ctrl-C before the work was started
                 done.set()
 
         try:
@@ -189,7 +189,7 @@ class SyncEngine:
             self._loop.call_soon_threadsafe(cancel)
             done.wait()
             if asyncio.iscoroutine(work):
-                work.close()  # it may not even have begun
+                work.close()  # it may not have started
             raise
         finally:
             self._waiting.discard(done)
@@ -205,10 +205,10 @@ class SyncEngine:
 
 
 INTERRUPTED = RunStopped("interrupted", "interrupted")
-"""How a session ends that is left in the middle: what is unfinished stays so, and what is in flight lands."""
+"""The reason of a session that is left early: replies in flight are awaited, and the run can be resumed."""
 
 _open: set[SyncEngine] = set()
-"""The engines of this process that are not closed."""
+"""The open engines of this process."""
 
 
 async def _made(make: Callable[[], T]) -> T:
@@ -220,7 +220,7 @@ async def _awaited(work: Awaitable[T]) -> T:
 
 
 async def _nothing_left() -> None:
-    """Let everything clean up that was cut short."""
+    """Cancel the remaining tasks and let them clean up."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -228,5 +228,11 @@ async def _nothing_left() -> None:
 
 
 def open_sync(*args: Any, **options: Any) -> SyncEngine:
-    """As `groundswell.open`, for code that is not async: `with groundswell.open_sync("runs.db") as engine`."""
+    """Open a store for code that is not async: `with groundswell.open_sync("runs.db") as engine`.
+
+    It takes the arguments of `groundswell.open`.
+
+    Returns:
+        An engine with the methods of `Engine`, without `await`.
+    """
     return SyncEngine(lambda: compose.open(*args, **options))

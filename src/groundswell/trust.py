@@ -1,9 +1,10 @@
-"""What the user has trusted: hosts that get secrets of the environment, and files whose code a stored run may load.
+"""Hosts and files that the user has trusted.
 
-Both are kept in `trusted.json` in the user's configuration folder. Nothing in a working folder or in a store can change
-it. A host is a scheme, a name and a port, and stands with the variables that may be sent there. A file is an absolute
-path. Symlinks in it are not followed: another path to the same file is not trusted, because Python would look for
-other modules, and for compiled code, beside that.
+A trusted host may receive secrets from the environment. The code of a trusted file may be loaded to resume a run. Both
+are stored in `trusted.json` in the user's configuration folder. Nothing in a working folder or a store can change it. A
+host is a scheme, a name and a port, listed with the variables that may be sent to it. A file is an absolute path.
+Symlinks are not resolved: another path to the same file is not trusted, because Python would search for other modules
+and compiled code beside it.
 """
 
 from __future__ import annotations
@@ -25,36 +26,38 @@ ANY = "*"
 
 
 class Trusted(msgspec.Struct):
-    """What is in the file: for each host the variables that may be sent there, and the paths of files."""
+    """Content of the file: for each host the variables that may be sent to it, and the paths of files."""
 
     hosts: dict[str, list[str]] = {}
     files: list[str] = []
 
 
 class Trust:
-    """What one user has trusted. The file is read at every question, so an answer is never out of date."""
+    """What one user has trusted. The file is read for every query, so answers are never out of date."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
 
     def read(self) -> Trusted:
-        """Everything that is trusted; nothing, where there is no file."""
+        """Everything that is trusted; nothing if there is no file."""
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=Trusted)
         except (FileNotFoundError, NotADirectoryError):
             return Trusted()
         except PermissionError:
-            if not os.access(self.path.parent, os.X_OK):  # as in a container whose home is somebody else's
+            if not os.access(
+                self.path.parent, os.X_OK
+            ):  # for example in a container whose home belongs to another user
                 return Trusted()
             problem = "cannot be read: check its permissions"
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except msgspec.DecodeError as error:
-            problem = f"is damaged ({error}): remove it, and trust hosts and files again"
+            problem = f"is damaged ({error}): remove it, then trust hosts and files again"
         raise SettingsError(f"{self.path}: {problem}")
 
     def has_host(self, host: str, variable: str) -> bool:
-        """Whether a variable of the environment may be sent to a host."""
+        """Whether an environment variable may be sent to a host."""
         return not {ANY, variable}.isdisjoint(self.read().hosts.get(host, ()))
 
     def has_files(self, files: Iterable[Path]) -> bool:
@@ -62,12 +65,12 @@ class Trust:
         return set(map(str, files)) <= set(self.read().files)
 
     def add_host(self, host: str, variables: Iterable[str] = (ANY,)) -> None:
-        """Let variables be sent to a host."""
+        """Allow variables to be sent to a host."""
         with self._changing() as held:
             held.hosts[host] = sorted({*held.hosts.get(host, ()), *variables})
 
     def add_files(self, files: Iterable[Path]) -> None:
-        """Let files be loaded. Those that are gone are forgotten."""
+        """Allow files to be loaded. Files that no longer exist are removed from the list."""
         if self.has_files(files := list(files)):
             return
         with self._changing() as held:
@@ -75,7 +78,7 @@ class Trust:
             held.files = sorted(there | set(map(str, files)))
 
     def remove(self, what: str) -> bool:
-        """Forget a host or a file; whether it was there."""
+        """Remove a host or a file. Returns whether it was trusted."""
         with self._changing() as held:
             there = what in held.hosts or what in held.files
             held.hosts.pop(what, None)
@@ -84,7 +87,7 @@ class Trust:
 
     @contextmanager
     def _changing(self) -> Iterator[Trusted]:
-        """The contents, to be changed; they are written at the end. Two processes take turns."""
+        """The content, to be changed; it is written at the end. A lock serialises processes."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -111,7 +114,7 @@ class Trust:
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Where the user's own settings are, by the usual convention."""
+    """The folder of the user's settings: `$XDG_CONFIG_HOME/groundswell` or `~/.config/groundswell`."""
     named = Path(environment.get("XDG_CONFIG_HOME", ""))
     return (named if named.is_absolute() else home / ".config") / "groundswell"
 

@@ -166,7 +166,7 @@ def test_a_run_at_work_is_not_touched(office: Office) -> None:
     store = Store(office.folder / "runs.db")
     lock = store.runs.lock(store.runs.get("duels"))
     try:
-        assert "is being worked on" in office("batches", "adopt", "duels", "1", "--lost", "--yes", status=1).stderr
+        assert "is open in process" in office("batches", "adopt", "duels", "1", "--lost", "--yes", status=1).stderr
         assert len(office.batches()) == 2
         assert "a process works on its run" in office("batches", "show", "duels/1").stderr
     finally:

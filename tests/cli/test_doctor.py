@@ -70,8 +70,8 @@ def newer_store(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (garbage, "not a usable database"),
-        (other_database, "a database of something else"),
+        (garbage, "not a valid database"),
+        (other_database, "a database of another program"),
         (newer_store, "has schema 9999"),
     ],
     ids=["garbage", "another database", "newer"],

@@ -225,7 +225,7 @@ BAD_LINES = [
 def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     Path("bad.jsonl").write_text("\n".join(BAD_LINES))
     said = cli("evolve", "--task", "bad.jsonl", status=2).stderr
-    assert said.startswith("error: --task bad.jsonl:\nline 2, character 1: this is not JSON")
+    assert said.startswith("error: --task bad.jsonl:\nline 2, character 1: invalid JSON")
     assert "\nline 3: has no 'answer'; it has 'question'\n" in said
     assert "\nline 4: the same question as in line 1\n" in said
 

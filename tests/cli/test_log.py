@@ -85,7 +85,7 @@ def test_a_wave_of_asks_without_labels_is_its_accounts() -> None:
 
 def test_asks_that_leave_as_they_come_up_are_no_wave() -> None:
     assert told(sent(whole=False)) == []
-    assert told(sent(whole=False), ended(size=1, seconds=0.5)) == ["wave 7: 1 ask, openai, 0.50 s"]
+    assert told(sent(whole=False), ended(size=1, seconds=0.5)) == ["wave 7: 1 request, openai, 0.50 s"]
 
 
 def moved(state: str, done: int, failed: int = 0) -> BatchChanged:
@@ -104,12 +104,12 @@ HELD = BatchHeldBack(**ON, model="m", size=40, why="its queue is full", wait=LON
 OUT = EndpointChanged(**ON, endpoint="http://x", what="is out")
 QUIET: list[tuple[Event, list[str]]] = [
     (RunOpened(run="r", at=0.0, unfinished=0), ["run r: opened"]),
-    (RunOpened(run="r", at=0.0, unfinished=3), ["run r: opened, 3 trials of an earlier session go on"]),
+    (RunOpened(run="r", at=0.0, unfinished=3), ["run r: opened, continuing 3 unfinished trials"]),
     (
         RouteChosen(**ON, model="m", way="openai_batch", size=9, why="half the price"),
-        ["openai/m: 9 asks by openai_batch: half the price"],
+        ["openai/m: 9 requests by openai_batch: half the price"],
     ),
-    (RouteChosen(**ON, model="m", way="live", size=0, why="it has none"), ["openai: live, since it has none"]),
+    (RouteChosen(**ON, model="m", way="live", size=0, why="it has none"), ["openai: live, because it has none"]),
     (
         BatchSent(**ON, wave=1, batch="batch_1", model="m", size=9, usd=0.5),
         ["openai: batch_1 sent: 9 requests, about $0.5000"],
@@ -120,9 +120,9 @@ QUIET: list[tuple[Event, list[str]]] = [
     ),
     (
         AskRetried(run="r", at=0.0, trial="a", path="0", kind="server", message="oh", attempt=2, wait=1.5),
-        ["trial a, ask 0: server: oh; attempt 2 in 1.5 s"],
+        ["trial a, request 0: server: oh; attempt 2 in 1.5 s"],
     ),
-    (RunStopping(run="r", at=0.0, reason="budget", why="all is spent"), ["run r: stopping, all is spent"]),
+    (RunStopping(run="r", at=0.0, reason="budget", why="all is spent"), ["run r: stopping: all is spent"]),
     (RunEnded(run="r", at=0.0, status="completed"), ["run r: completed"]),
     (TrialEnded(run="r", at=0.0, trial="a", fault=None), []),
     (
@@ -142,12 +142,12 @@ def test_what_is_told_with_v_alone(event: Event, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (HELD, "openai: 40 requests wait: its queue is full; looking again in 5.0 s"),
+        (HELD, "openai: 40 requests wait: its queue is full; next attempt in 5.0 s"),
         (OUT, "openai at http://x: is out"),
         (
             LOST,
-            "openai: batch_1 counts as lost: it is not shown; 40 requests (about $0.5000) are sent again "
-            "and may be paid for twice",
+            "openai: batch_1 is treated as lost: it is not shown; its 40 requests (about $0.5000) are sent again "
+            "and may be billed twice",
         ),
     ],
     ids=["long wait", "endpoint", "lost batch"],

@@ -291,7 +291,7 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
         (["-p", " "], "-p: there is nothing in it"),
         (["-p", "caf\udce9 {id}"], "-p: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
-        (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: this is not JSON"),
+        (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: invalid JSON"),
         (["-p", "{id}", "--judge", "nobody/x"], "no provider or account 'nobody'"),
         (["-p", "{id}", "--embedder", "nobody/x"], "no provider or account 'nobody'"),
     ],

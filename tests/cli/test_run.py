@@ -130,7 +130,7 @@ def test_verbose_adds_the_traceback_and_what_happens(cli: CommandLine) -> None:
     told = cli(*words, "-v", status=2).stderr
     assert "Traceback" in told
     assert "opened" in told
-    assert "wave 1: 4 asks, scripted" in cli("run", DRIVER, "-v").stderr
+    assert "wave 1: 4 requests, scripted" in cli("run", DRIVER, "-v").stderr
 
 
 def test_a_broken_driver_shows_its_traceback_and_leaves_a_failed_run(cli: CommandLine) -> None:
@@ -166,7 +166,7 @@ def test_a_budget_refuses_a_model_whose_price_nobody_knows(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "groundswell.toml").write_text('[accounts.lab]\ndialect = "openai"\nbase_url = "http://127.0.0.1:9"\n')
     told = cli("run", DRIVER, "--budget", "1", "--set", "model=lab/x", "--name", "r", status=2).stderr
-    assert "model 'lab/x': its price is not known" in told
+    assert "model 'lab/x': its price is unknown" in told
     assert "[prices] in groundswell.toml" in told
     assert cli.json("runs", "list") == {"runs": []}, "nothing was sent"
 

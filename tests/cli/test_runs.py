@@ -125,7 +125,7 @@ def test_show_trial_as_json(cli: CommandLine) -> None:
     )
 
 
-@pytest.mark.parametrize(("key", "told"), [("zzz", "has no trial 'zzz'"), ("", "several trials begin with")])
+@pytest.mark.parametrize(("key", "told"), [("zzz", "has no trial 'zzz'"), ("", "several keys start with")])
 def test_a_trial_key_must_fit_one_trial(cli: CommandLine, key: str, told: str) -> None:
     cli.run("trials=2")
     assert told in cli("runs", "show", "r", "--trial", key, status=1).stderr

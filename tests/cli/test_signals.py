@@ -183,7 +183,7 @@ def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandL
         process.wait_for_asks(4)
         assert cli.json("runs", "list")["runs"][0]["status"] == "running"
         assert "cancel it first" in cli("runs", "delete", "r", "--yes", status=1).stderr
-        assert "is being worked on by process" in cli("runs", "resume", "r", status=1).stderr
+        assert "is open in process" in cli("runs", "resume", "r", status=1).stderr
         assert cli.json("runs", "cancel", "r")["process"] is True
         process.wait_for_line("run 'r' was cancelled")
         process.open_gate()

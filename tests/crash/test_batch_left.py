@@ -35,7 +35,7 @@ PLACES = [
     ("downloaded", 1, SPEED),
 ]
 """Where a session dies, and how fast the provider's clock runs: where it stands still, the batches are in progress."""
-REFUSED = r"a wave of 3 asks is in flight on \w+ by \w+_batch, but was sent with another key"
+REFUSED = r"a wave of 3 requests is in flight on \w+ by \w+_batch, but it was sent with another key"
 
 
 @pytest.mark.sampled

@@ -28,5 +28,5 @@ def test_a_request_that_is_not_data_ends_the_run(tmp_path: Path) -> None:
             async for _ in engine.run("r").map(not_data, [1, 2]):
                 pass
 
-    with pytest.raises(SettingsError, match="ask 1: the request cannot be stored"):
+    with pytest.raises(SettingsError, match="request 1: it cannot be stored"):
         asyncio.run(asyncio.wait_for(main(), 20))

@@ -107,7 +107,7 @@ def test_a_function_that_is_no_program_is_refused(store: Path) -> None:
             async for _ in engine.run("story").map(plain, ["a"]):  # type: ignore[arg-type]
                 pass
 
-    with pytest.raises(SettingsError, match=r"plain.*is not a program: put @program"):
+    with pytest.raises(SettingsError, match=r"plain.*is not a program: decorate.*@program"):
         run_async(main())
 
 

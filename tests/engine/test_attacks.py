@@ -155,7 +155,7 @@ async def calls(trial: Trial, spec: str) -> str:
         ("next", "RuntimeError: the function raised StopIteration"),
         ("exit", "SystemExit: 3"),
         ("cancelled", "CancelledError: "),
-        ("mute", "Mute: (its text cannot be had: RuntimeError)"),
+        ("mute", "Mute: (str() of the exception raised RuntimeError)"),
     ],
 )
 def test_an_odd_end_of_a_function_is_a_failed_call(store: Path, name: str, told: str) -> None:

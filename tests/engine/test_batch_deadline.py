@@ -32,7 +32,7 @@ def test_at_the_last_call_what_is_done_is_kept_and_the_rest_goes_live(stage: Sta
     assert 300.0 <= ended.seconds < 400.0
     done = [order.paid for order in stage.batches[0].orders]
     assert (sum(done), len(done)) == (2, 8), "three tenths of the time were over"
-    assert "it is cancelled" in ended.told(RouteChosen)[-1].why
+    assert "it was cancelled" in ended.told(RouteChosen)[-1].why
     assert (stage.paid_twice(), stage.open_waves, stage.status) == ({}, 0, "completed")
     assert (stage.placed, stage.counters.sent, stage.counters.retried) == (14, 14, 6)
     assert stage.counters.usd == pytest.approx((5 + 5) * (2 / 200 + 6 / 100))

@@ -148,13 +148,20 @@ def test_fractions_leave_no_rest_that_would_keep_a_large_request_waiting() -> No
     assert held.fit([Load(1, 5000)], 0.0) == 1
 
 
+@pytest.mark.parametrize(("asked", "waited"), [(None, FIRST_PAUSE), (500.0, 500.0), (86_400.0, LONGEST_PAUSE)])
+def test_a_retry_after_is_followed_up_to_a_quarter_of_an_hour(asked: float | None, waited: float) -> None:
+    quota = BatchQuota(Capacity(10, 1000), ProviderQueue(100))
+    quota.limited(100, asked, 0.0)
+    assert quota.not_before == waited
+
+
 def test_a_refusal_for_load_tells_nothing_of_limits_unless_it_goes_on() -> None:
     hold = BatchQuota(Capacity(10, 1000), ProviderQueue(100))
     hold.limited(100, None, 0.0)
     assert hold.not_before > 0
     assert hold.fit([Load(1, 50)] * 2, 0.0) == 0
     assert hold.fit([Load(1, 50)] * 2, hold.not_before) == 2
-    hold.limited(100, 5000.0, 0.0)
-    assert hold.not_before == 5000
+    hold.limited(100, 500.0, 0.0)
+    assert hold.not_before == 500
     hold.limited(100, None, 5000.0)
     assert hold.fit([Load(1, 50)] * 2, hold.not_before) == 1

@@ -88,8 +88,8 @@ def test_the_limit_is_for_all_batches_of_a_session(stage: Stage) -> None:
 
 def test_where_no_price_is_known_the_run_stops_and_asks(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    assert "not known" in stopped(stage.session(SOME, gone=FIRST))
-    assert "not known" in stopped(stage.session(SOME, via(max_reorder_usd=1e9), gone=FIRST))
+    assert "price unknown" in stopped(stage.session(SOME, gone=FIRST))
+    assert "price unknown" in stopped(stage.session(SOME, via(max_reorder_usd=1e9), gone=FIRST))
     assert stage.session(SOME, via(max_reorder_usd=None), gone=FIRST).results == expected(SOME)
     assert stage.counters.resent == 6
 

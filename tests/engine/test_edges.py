@@ -36,7 +36,7 @@ def test_a_reply_that_is_not_unicode_is_a_fault_of_its_trial_alone(store: Path) 
     assert bad.fault is not None
     assert (bad.fault.kind, bad.fault.message) == (
         FaultKind.GARBLED,
-        "the reply holds text that is not valid Unicode",
+        "the reply contains text that is not valid Unicode",
     )
 
 
@@ -82,5 +82,5 @@ def test_money_counts_while_it_is_in_flight(store: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("via", "bacth"), ("schedule", "wave")])
 def test_options_that_there_are_not(name: str, value: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name} '{value}': there are "):
+    with pytest.raises(SettingsError, match=f"{name} '{value}': must be one of "):
         RunOptions(**{name: value})  # type: ignore[arg-type]

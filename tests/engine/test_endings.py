@@ -252,7 +252,7 @@ def test_the_parent_of_an_unfinished_fork_is_not_deleted(store: Path) -> None:
             runs: Any = engine.store.runs
             parent = runs.get("parent")
             runs.create_fork(parent, "fork", parent.settings, None)
-            with pytest.raises(RunError, match="'fork' is a fork of 'parent' and not finished"):
+            with pytest.raises(RunError, match="'fork' is an unfinished fork of 'parent'"):
                 runs.delete(parent)
             ended = await engine.resume("fork")
             assert (ended.status, ended.asks.cached, ended.asks.sent) == ("completed", len(WORDS), 0)

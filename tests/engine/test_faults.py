@@ -55,7 +55,7 @@ def test_a_program_that_raises_is_missing_and_the_run_goes_on(store: Path) -> No
     [
         pytest.param("object", SettingsError, r"tests/anything@1.*result cannot be stored", id="not data"),
         pytest.param("surrogate", None, r"surrogates not allowed", id="not text"),
-        pytest.param("bad request", SettingsError, r"ask 1.*cannot be stored", id="request is not data"),
+        pytest.param("bad request", SettingsError, r"request 1.*cannot be stored", id="request is not data"),
         pytest.param("foreign", ForeignAwait, r"trial '.*' awaited", id="foreign await"),
         pytest.param("unknown function", None, r"print is not registered", id="unregistered function"),
     ],
@@ -176,7 +176,7 @@ def test_a_provider_that_asks_to_wait_for_a_day_stops_the_run(store: Path) -> No
             async for _ in engine.run("story").map(one, ["a"]):
                 pass
 
-    with pytest.raises(RunStopped, match="asks to wait 24 h 00 min: resume the run then"):
+    with pytest.raises(RunStopped, match="asks to wait 24 h 00 min: resume the run after that"):
         run_async(main())
 
 

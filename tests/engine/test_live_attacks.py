@@ -82,7 +82,7 @@ def test_a_cached_reply_that_cannot_be_read_ends_the_run(store: Path) -> None:
             await engine.run("other").submit(one, "a")
         spoil_the_cache(store)
         async with groundswell.open(store, transport=ByItself(echo)) as engine:
-            with pytest.raises(StoreCorrupt, match="a cached reply has changed"):
+            with pytest.raises(StoreCorrupt, match="a cached reply was changed"):
                 await asyncio.wait_for(engine.run("cut").submit(one, "a"), 5)
 
     run_async(main())
@@ -115,7 +115,7 @@ def test_what_is_no_settlement_is_not_kept(store: Path, given: object) -> None:
 
     async def main() -> None:
         async with groundswell.open(store, transport=ByItself(lambda request: given)) as engine:
-            with pytest.raises(RunError, match="not a Reply"):
+            with pytest.raises(RunError, match="instead of a Reply"):
                 await engine.run("r").submit(one, "a")
         async with groundswell.open(store, transport=ByItself(echo)) as engine:
             assert (await engine.run("r").submit(one, "a")).result == "a!"

@@ -134,9 +134,9 @@ def test_a_run_has_its_rows_while_it_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"x": [1]}, "row: x is a list; give text, a number"),
-        ({"x": float("nan")}, "row: x is nan; leave it out"),
-        ({"trial": "t"}, "row: trial is the name of a column that every row has"),
+        ({"x": [1]}, "row: x is a list; give a str, int"),
+        ({"x": float("nan")}, "row: x is nan; use None"),
+        ({"trial": "t"}, "row: the column name 'trial' is reserved"),
         ({"x": "\ud800"}, "row: 'x' cannot be stored"),
         ({"\ud800": 1}, "cannot be stored"),
         ({"x": 10**5000}, "row: 'x' cannot be stored"),

@@ -80,7 +80,7 @@ def test_a_model_without_a_price_is_not_asked_on_a_budget(store: Path, limits: L
         async with opened(store) as engine:
             await engine.run("story", options=RunOptions(limits=limits)).submit(dear, "obscure/model")
 
-    with pytest.raises(SettingsError, match=r"'obscure/model': its price is not known.*\[prices\].*--max-calls"):
+    with pytest.raises(SettingsError, match=r"'obscure/model': its price is unknown.*\[prices\].*--max-calls"):
         run_async(main())
     assert counters(store).sent == 1
 

@@ -121,7 +121,7 @@ def test_a_run_cannot_be_open_twice_in_an_engine_but_again(store: Path) -> None:
     async def twice() -> None:
         async with groundswell.open(store, script=echo) as engine:
             run = await filled(engine)
-            with pytest.raises(RunBusy, match=r"'story' is open in this engine already.*await run.end\(\)"):
+            with pytest.raises(RunBusy, match=r"'story' is already open in this engine.*await run.end\(\)"):
                 engine.run("story", seed=3)
             await run.end()
             assert run.record.status == "completed"

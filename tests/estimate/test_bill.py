@@ -126,4 +126,4 @@ def test_a_model_in_this_process_shares_its_speed(tmp_path: Path) -> None:
 def test_assumptions_name_what_was_assumed_of_time(tmp_path: Path) -> None:
     found = billed(tmp_path, calls("openai/gpt-4o-mini", 1), calls("ollama/x", 1), calls("emulated/keeper", 1))
     said = " ".join(found.assumptions)
-    assert all(words in said for words in ("0.4 to 2.5 s", "server of one's own", "answer at once", "10 minutes to 24"))
+    assert all(words in said for words in ("0.4 to 2.5 s", "your own server", "answer immediately", "10 minutes to 24"))

@@ -35,7 +35,7 @@ def test_more_specs_than_are_rehearsed() -> None:
 
 
 def test_a_driver_that_breaks_is_told_of() -> None:
-    with pytest.raises(RunError, match=r"needy cannot be estimated.*KeyError: '1'.*provide @estimates\(needy\)"):
+    with pytest.raises(RunError, match=r"needy cannot be estimated.*KeyError: '1'.*with @estimates\(needy\)"):
         estimate_of(stage.needy, 0)
 
 

@@ -42,10 +42,10 @@ def test_calls_and_turns(program: Program[Any, Any], spec: Any, calls: dict[str,
 
 
 NOTED = [
-    (stage.stocked, "lamp", "estimate/look up is not called: a value is made up"),
-    (stage.silent, "x", "estimate/unsaid is not called, and does not say what it returns"),
-    (stage.broken, 1, "estimate/broken raises LookupError: there is nothing here"),
-    (stage.endless, 1, "given up after 2,000 asks"),
+    (stage.stocked, "lamp", "estimate/look up is not called; its return value is made up"),
+    (stage.silent, "x", "estimate/unsaid is not called and has no return annotation"),
+    (stage.broken, 1, "estimate/broken raised LookupError: there is nothing here"),
+    (stage.endless, 1, "ended after 2,000 requests"),
 ]
 
 

@@ -116,7 +116,7 @@ def test_nothing_to_do() -> None:
 
 
 def test_the_default_is_said() -> None:
-    assert "replies in estimate/once have at least 1 token, and at most max_tokens" in rehearse(once, [1]).assumptions
+    assert "replies in estimate/once have at least 1 token and at most max_tokens" in rehearse(once, [1]).assumptions
 
 
 @program("estimate/certain")

@@ -164,7 +164,7 @@ UNSET = [
 def test_where_nothing_is_set_it_is_said_what_is_assumed(model: str, reasoning: str | None, most: int) -> None:
     found = rehearse(talk, [Talk(((model, 1, None),), reasoning=reasoning)])
     assert found.loads[0].output_tokens.high == most
-    assert f"where a request sets no max_tokens, a reply has up to {most:,} tokens, as much as a budget holds back" in (
+    assert f"if a request sets no max_tokens, a reply has up to {most:,} tokens, which a budget reserves too" in (
         found.assumptions
     )
 
@@ -180,7 +180,7 @@ def test_max_tokens_is_the_upper_end_whatever_was_expected() -> None:
 def test_what_was_expected_holds_where_nothing_is_set() -> None:
     found = rehearse(talk, [Talk(((GPT, 1, None),))], replies=(3, 120))
     assert found.loads[0].output_tokens.high == 120
-    assert "where a request sets no max_tokens, a reply has up to 120 tokens" in found.assumptions
+    assert "if a request sets no max_tokens, a reply has up to 120 tokens" in found.assumptions
 
 
 def test_anthropic_is_asked_for_as_much_as_is_held_back() -> None:

@@ -194,7 +194,7 @@ def test_embeddings_are_packed_as_32_bit_floats() -> None:
 
 
 def test_the_vectors_of_an_embedding_have_one_width() -> None:
-    with pytest.raises(ValueError, match="same width"):
+    with pytest.raises(ValueError, match="same length"):
         Embedding.of([[1.0], [1.0, 2.0]])
 
 

@@ -81,7 +81,7 @@ def test_a_step_that_never_ends_is_interrupted(work: Callable[[], None]) -> None
     conductor = conducted(work)
     assert conductor.ended
     assert isinstance(conductor.error, TimeLimitExceeded)
-    assert "more than 0.05 s without an ask" in str(conductor.error)
+    assert "more than 0.05 s without a request" in str(conductor.error)
 
 
 def test_other_steps_are_left_alone_and_no_timer_stays() -> None:

@@ -62,13 +62,11 @@ class Flaw(NamedTuple):
 
 
 FLAWS = {
-    "ragged": Flaw("t.csv", b"id,word\n1,one\n2,two,three\n", "t.csv, line 3: it has 3 cells, and the header has 2"),
-    "open quote": Flaw("t.csv", b'id,word\n1,"one\n2,two\n', "see to its quotes"),
-    "bad JSON line": Flaw(
-        "t.jsonl", b'{"word": "one"}\n{"word": }\n', "t.jsonl, line 2, character 10: this is not JSON"
-    ),
-    "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not UTF-8"),
-    "empty": Flaw("t.csv", b"", "t.csv: it is empty"),
+    "ragged": Flaw("t.csv", b"id,word\n1,one\n2,two,three\n", "t.csv, line 3: it has 3 cells, but the header has 2"),
+    "open quote": Flaw("t.csv", b'id,word\n1,"one\n2,two\n', "check its quotes"),
+    "bad JSON line": Flaw("t.jsonl", b'{"word": "one"}\n{"word": }\n', "t.jsonl, line 2, character 10: invalid JSON"),
+    "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not valid UTF-8"),
+    "empty": Flaw("t.csv", b"", "t.csv: the file is empty"),
     "no rows": Flaw("t.csv", b"id,word\n", "t.csv: there are no rows in it"),
     "not there": Flaw("u.csv", b"", "u.csv: No such file"),
 }
@@ -159,7 +157,7 @@ class TestKeysAndModels:
         other = ANTHROPIC if right == OPENAI else OPENAI
         error = told(desk, *command, "-m", f"{other},{misspelt}", status=1 if command is MAP else 3)
         assert "HTTP 404" in error
-        assert f"is {misspelt} the right name?" in error
+        assert f"Check the model name {misspelt}." in error
         assert desk.books["requests"] <= each
         check_works(desk, [*command, "-m", f"{other},{right}"], 2 * each)
 
@@ -197,5 +195,5 @@ def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -
 
 def test_when_no_model_follows_a_schema_the_run_has_failed(desk: Desk) -> None:
     words = [*MAP, "-m", "openai/refuser", "--schema", "schema.json"]
-    assert "no trial is usable" in told(desk, *words, status=1)
+    assert "no trial has a result" in told(desk, *words, status=1)
     check_works(desk, [*MAP, "-m", OPENAI, "--schema", "schema.json"], 3 * ROWS)

@@ -80,7 +80,7 @@ def test_waves_are_logged_as_they_go(tmp_path: Path, emulator: Threaded) -> None
     assert "Processing wave 2 with 5 requests for Agent 2 (responses)\n" in said
     ended = re.findall(r"^Wave (\d) completed in (\d+\.\d\d) seconds, avg (\d+\.\d\d) sec per message$", said, re.M)
     assert [number for number, _, _ in ended] == ["1", "2"]
-    assert "openai/gpt-4o-mini: 5 asks by openai_batch: saves about" in said
+    assert "openai/gpt-4o-mini: 5 requests by openai_batch: saves about" in said
 
 
 def test_live_waves_are_logged_too(tmp_path: Path, emulator: Threaded) -> None:

@@ -79,9 +79,9 @@ def test_a_schema_number_that_is_damaged(store: Path, revision: str) -> None:
         "CREATE TABLE alembic_version (version_num)",
         f"INSERT INTO alembic_version VALUES ({revision})",
     )
-    assert check_store(store).problems[0] == "it does not say which schema it has"
+    assert check_store(store).problems[0] == "its schema version is missing"
     before = store.read_bytes()
-    with pytest.raises(StoreCorrupt, match=r"damaged \(it does not say which schema it has\)"):
+    with pytest.raises(StoreCorrupt, match=r"damaged \(its schema version is missing\)"):
         Store(store)
     assert store.read_bytes() == before
 
@@ -109,7 +109,7 @@ DAMAGE: dict[str, tuple[str, str]] = {
     "a spec": ("UPDATE trials SET spec = '77' WHERE id & 255 = 9", "table trials: trial"),
     "a run": ("UPDATE runs SET seed = 1", "table runs: run"),
     "a cached reply": ("INSERT INTO cache VALUES (x'00', '{\"type\":\"reply\"}', 0, 5)", "table cache: a cached"),
-    "rows that are gone": ("DELETE FROM outcomes WHERE trial & 255 = 9", "but only 298 outcomes are there"),
+    "rows that are gone": ("DELETE FROM outcomes WHERE trial & 255 = 9", "but only 298 outcomes are stored"),
     "trials that are gone": ("DELETE FROM trials WHERE id & 255 = 9", "2 outcomes belong to no trial"),
     "not text": ("UPDATE asks SET settlement = CAST(x'ff' AS TEXT) WHERE id = 3", "Could not decode to UTF-8"),
 }
@@ -177,7 +177,7 @@ def test_a_store_without_damage_is_copied_whole(store: Path) -> None:
 
 def test_repair_does_not_overwrite_anything(store: Path) -> None:
     store.with_name("new.db").write_text("mine")
-    with pytest.raises(SettingsError, match=r"--repair .*new\.db: there is a file already"):
+    with pytest.raises(SettingsError, match=r"--repair .*new\.db: the file already exists"):
         repair(store, store.with_name("new.db"))
     assert store.with_name("new.db").read_text() == "mine"
 
@@ -189,8 +189,8 @@ def test_what_is_worth_knowing_is_no_damage(store: Path) -> None:
     found = check_store(store)
     assert found.problems == []
     readable, interrupted, lock = found.notes
-    assert "others can read it (mode 0644): chmod 600" in readable
-    assert "run 'r' was interrupted: `groundswell runs resume" in interrupted
+    assert "other users can read it (mode 0644): run chmod 600" in readable
+    assert "run 'r' was interrupted: continue it with `groundswell runs resume" in interrupted
     assert "s.db.abcdefghij.lock was left by a process that was killed" in lock
 
 
@@ -198,4 +198,4 @@ def test_an_older_store_is_said_to_be_one(store: Path) -> None:
     execute(store, "UPDATE alembic_version SET version_num = '0003'")
     found = check_store(store)
     assert found.problems == []
-    assert "it has schema 0003: the next command that uses it brings it to" in found.notes[0]
+    assert "it has schema 0003: the next command that uses it upgrades it to" in found.notes[0]

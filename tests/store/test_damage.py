@@ -162,7 +162,7 @@ def place(content: bytes, text: bytes) -> int:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"SQLite format 3", "not a usable database"),
+        (b"SQLite format 3", "not a valid database"),
         (b"CREATE TABLE asks", "is damaged"),
         (b'"text":"a reply to first of 5', "is damaged (ask "),
         (b'"number":5', "is damaged (the outcome of trial"),

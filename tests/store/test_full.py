@@ -85,7 +85,7 @@ def test_a_database_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
         store.writer._driver.execute("PRAGMA max_page_count = 100")
         await session(store, model)
 
-    with pytest.raises(StoreFull, match=r"no space is left for .*s\.db: free some and resume"):
+    with pytest.raises(StoreFull, match=r"no space left for .*s\.db: free some space and resume"):
         asyncio.run(limited())
     check_resume(path, model)
 

@@ -39,7 +39,7 @@ def holder(database: Path) -> Iterator[subprocess.Popen[str]]:
 def test_another_process_is_refused_and_told_who_works_on_it(tmp_path: Path) -> None:
     database = tmp_path / "s.db"
     with holder(database) as process:
-        with pytest.raises(RunBusy, match=rf"'the run' is being worked on by process {process.pid}: .*cancel abc"):
+        with pytest.raises(RunBusy, match=rf"'the run' is open in process {process.pid}: .*cancel abc"):
             RunLock(database, "abc", "the run")
         assert is_held(database, "abc")
         RunLock(database, "other", "another run of the same store").release()

@@ -86,7 +86,7 @@ def test_a_file_that_is_gone_ends_the_run_and_what_it_held_is_saved(store: Path,
     model, error = interrupted(store, lambda: harm(store))
     assert isinstance(error, StoreRemoved)
     assert str(store) in str(error)
-    found = re.search(r"All (\d+) replies .* were saved in (\S+); ", str(error))
+    found = re.search(r"All (\d+) recorded replies were saved in (\S+)\. ", str(error))
     assert found, error
     saved = Path(found[2])
     assert saved.stat().st_mode & 0o777 == 0o600
@@ -102,7 +102,7 @@ def test_a_file_that_goes_when_all_is_written_is_saved_too(store: Path) -> None:
             assert (await engine.run("r").submit(single, 1)).unwrap() == "a reply"
             store.unlink()
 
-    with pytest.raises(StoreRemoved, match=r"All 1 replies .* were saved in"):
+    with pytest.raises(StoreRemoved, match=r"All 1 recorded replies were saved in"):
         asyncio.run(main())
 
 
@@ -118,14 +118,14 @@ def test_a_file_that_goes_after_its_log_is_saved_too(store: Path) -> None:
                 await run.submit(single, 2)
             store.unlink()
 
-    with pytest.raises(StoreRemoved, match=r"All 1 replies .* were saved in"):
+    with pytest.raises(StoreRemoved, match=r"All 1 recorded replies were saved in"):
         asyncio.run(main())
 
 
 def test_a_folder_that_is_renamed_ends_the_run(store: Path) -> None:
     _, error = interrupted(store, lambda: store.parent.rename(store.parent.with_name("elsewhere")))
     assert isinstance(error, StoreRemoved)
-    assert "if it was moved, move it back and resume" in str(error)
+    assert "If the store was moved, move it back and resume" in str(error)
     store.parent.with_name("elsewhere").rename(store.parent)
     assert asyncio.run(session(store, Model(0))) == ["a reply"] * TRIALS
 
@@ -148,7 +148,7 @@ def test_a_file_that_is_cut_short_ends_the_run(store: Path) -> None:
 
     _, error = interrupted(store, checkpoint, lambda: os.truncate(store, store.stat().st_size // 2))
     assert isinstance(error, StoreCorrupt)
-    assert "is damaged (it was cut short" in str(error)
+    assert "is damaged (it was truncated" in str(error)
 
 
 def test_a_file_that_sqlite_made_smaller_does_not(store: Path) -> None:

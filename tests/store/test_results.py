@@ -103,7 +103,7 @@ def test_one_trial_is_found_by_its_key_or_the_beginning_of_it(store: Store) -> N
     assert results.recorded(third.row)["0"][1] == Reply("fine")
     with pytest.raises(RunError, match="has no trial 'nobody'"):
         results.trial("nobody")
-    with pytest.raises(RunError, match="several trials begin with ''"):
+    with pytest.raises(RunError, match="several keys start with ''"):
         results.trial("")
 
 

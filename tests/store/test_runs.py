@@ -59,7 +59,7 @@ def test_a_run_is_found_by_name_and_by_id(runs: Runs) -> None:
     assert (made.status, made.seed, made.options, made.counters) == ("pending", 7, {"window": 3}, Counters())
     assert runs.find("first") == runs.find(made.id) == runs.get("first") == made
     assert runs.find("second") is None
-    with pytest.raises(RunNotFound, match=r"no run 'second' in .*: `groundswell runs list`"):
+    with pytest.raises(RunNotFound, match=r"no run 'second' in .*: list its runs with `groundswell runs list`"):
         runs.get("second")
 
 
@@ -83,7 +83,7 @@ def test_a_name_is_given_once(runs: Runs) -> None:
     assert len(runs.list()) == 1
 
 
-@pytest.mark.parametrize(("name", "seed", "words"), [("half \udcff", 0, "Unicode"), ("large", 2**63, "64 bits")])
+@pytest.mark.parametrize(("name", "seed", "words"), [("half \udcff", 0, "Unicode"), ("large", 2**63, "64-bit")])
 def test_what_sqlite_cannot_hold_is_refused(runs: Runs, name: str, seed: int, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         runs.create(name, seed)
@@ -185,7 +185,7 @@ def test_others_can_write_while_a_large_run_is_deleted(runs: Runs, monkeypatch: 
 def test_a_run_with_an_unfinished_fork_is_not_marked(runs: Runs) -> None:
     parent = runs.create("parent", 0)
     runs.create_fork(parent, "fork", None, None)
-    with pytest.raises(RunError, match="'fork' is a fork of 'parent' and not finished"):
+    with pytest.raises(RunError, match="'fork' is an unfinished fork of 'parent'"):
         runs.delete(parent)
     assert (runs.get("parent").deleting, runs.get("parent").cancel) == (False, False)
 

@@ -98,7 +98,7 @@ def test_a_schema_number_that_cannot_be_is_damage(tmp_path: Path, number: str) -
     path = tmp_path / "s.db"
     open_database(path).dispose()
     make(path, f"UPDATE alembic_version SET version_num = '{number}'")
-    with pytest.raises(StoreCorrupt, match="which schema it has"):
+    with pytest.raises(StoreCorrupt, match="schema version is missing"):
         open_database(path)
 
 
@@ -127,7 +127,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     open_database(path).dispose()
     make(path, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(StoreTooNew, match=r"s\.db was written by a newer Groundswell \(schema 9999"):
+    with pytest.raises(StoreTooNew, match=r"s\.db was written by a newer version of Groundswell \(schema 9999"):
         open_database(path)
 
 
@@ -139,7 +139,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(content)
-    with pytest.raises(StoreCorrupt, match=r"s\.db is not a usable database"):
+    with pytest.raises(StoreCorrupt, match=r"s\.db is not a valid database"):
         open_database(path)
     assert path.read_bytes() == content
 
@@ -156,7 +156,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, co
 def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path, statements: list[str]) -> None:
     path = make(tmp_path / "s.db", *statements)
     before = path.read_bytes()
-    with pytest.raises(StoreCorrupt, match="database of something else"):
+    with pytest.raises(StoreCorrupt, match="database of another program"):
         open_database(path)
     assert path.read_bytes() == before
 

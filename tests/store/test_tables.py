@@ -271,23 +271,23 @@ def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 BAD: list[tuple[str, bytes, str]] = [
-    ("a.csv", b"a,b\n1,2\n3\n", "line 3: it has 1 cells, and the header has 2"),
+    ("a.csv", b"a,b\n1,2\n3\n", "line 3: it has 1 cells, but the header has 2"),
     ("b.csv", b'a,b\n1,2\n"3,4\n', "unexpected end of data"),
-    ("c.csv", b"a,a\n1,2\n", "two columns are called 'a'"),
-    ("d.csv", b"", "it is empty; the first line must name the columns"),
-    ("f.csv", b"a\ncaf\xe9\n", "line 2: byte 0xe9 is not UTF-8"),
-    ("g.csv", "a\n1\n".encode("utf-16"), "this is UTF-16"),
+    ("c.csv", b"a,a\n1,2\n", "two columns are named 'a'"),
+    ("d.csv", b"", "the file is empty; the first line must name the columns"),
+    ("f.csv", b"a\ncaf\xe9\n", "line 2: byte 0xe9 is not valid UTF-8"),
+    ("g.csv", "a\n1\n".encode("utf-16"), "the file is UTF-16"),
     ("h.jsonl", b'{"a": 1}\n{"a": \n', "line 2, character"),
-    ("i.jsonl", b'{"a": 1}\n[1]\n', "line 2: a row must be an object with the columns' names, not a list"),
-    ("k.jsonl", b'{"a": NaN}\n', "NaN is no JSON; write null"),
-    ("l.jsonl", b'{"a": 1, "a": 2}\n', "'a' is there twice in one object"),
-    ("m.jsonl", b'{"a": "\\ud800"}\n', "half of a surrogate pair"),
-    ("m2.jsonl", b'{"a": 1e400}\n', "1e400 is larger than numbers can be"),
-    ("m3.jsonl", b'{"a": 1}\n' + b"[" * 100_000, "line 2: this is not JSON"),
+    ("i.jsonl", b'{"a": 1}\n[1]\n', "line 2: a row must be an object with column names as keys, not a list"),
+    ("k.jsonl", b'{"a": NaN}\n', "NaN is not allowed; use null"),
+    ("l.jsonl", b'{"a": 1, "a": 2}\n', "key 'a' occurs twice in one object"),
+    ("m.jsonl", b'{"a": "\\ud800"}\n', "an unpaired surrogate"),
+    ("m2.jsonl", b'{"a": 1e400}\n', "number 1e400 is too large"),
+    ("m3.jsonl", b'{"a": 1}\n' + b"[" * 100_000, "line 2: invalid JSON"),
     ("n.json", b'\n[{"a": 1},\n 2]', "row 2: a row must be an object"),
-    ("o.json", b'\n[{"a": 1},\n oops]', "line 3, character 2: this is not JSON"),
-    ("p.json", b'[{"a": NaN}]', "the array: this is not JSON: NaN is no JSON"),
-    ("r.parquet", b"PAR1 nonsense", "this cannot be read as Parquet"),
+    ("o.json", b'\n[{"a": 1},\n oops]', "line 3, character 2: invalid JSON"),
+    ("p.json", b'[{"a": NaN}]', "the array: invalid JSON: NaN is not allowed"),
+    ("r.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
 ]
 
 

@@ -180,11 +180,11 @@ def test_a_failed_commit_is_the_last(tmp_path: Path) -> None:
                 writer.batch().after.append((called.append, (text,)))
                 if text == "safe":
                     await writer.flush()
-            with pytest.raises(StoreError, match="no space is left"):
+            with pytest.raises(StoreError, match="no space left"):
                 await writer.flush()
-            with pytest.raises(StoreError, match="no space is left"):
+            with pytest.raises(StoreError, match="no space left"):
                 writer.batch()
-            with pytest.raises(StoreError, match="no space is left"):
+            with pytest.raises(StoreError, match="no space left"):
                 await writer.flush()
 
     asyncio.run(main())

@@ -151,7 +151,7 @@ def test_what_only_people_can_mend_stops_the_run_which_then_goes_on(
         pytest.skip("it has no such thing: it says 429")
     specs = [Talk(MODELS[provider], f"stone {n}") for n in range(10)]
     emulator.set_faults(Rule(script=("ok", "ok", "ok", *[fault] * 7)))
-    with pytest.raises(RunStopped, match=f"^{provider}: HTTP .*{STOPPING[fault]}.*resume the run once this is mended"):
+    with pytest.raises(RunStopped, match=f"^{provider}: HTTP .*{STOPPING[fault]}.*Fix this, then resume the run"):
         bench.run(talk, specs, "stopped")
     assert [event.reason for event in bench.events if isinstance(event, RunStopping)] == ["fault"]
     emulator.set_faults()
@@ -219,7 +219,7 @@ def test_a_provider_without_embeddings_says_so(bench: Bench, emulator: Threaded)
 
 def test_a_model_that_there_is_not_stops_the_run(bench: Bench, emulator: Threaded) -> None:
     specs = [Talk("openai/nobody", f"stone {n}") for n in range(100)]
-    with pytest.raises(RunStopped, match=r"^openai: .*nobody.*not_found.*: is openai/nobody the right name\?"):
+    with pytest.raises(RunStopped, match=r"^openai: .*nobody.*not_found.*Check the model name openai/nobody\."):
         bench.run(talk, specs)
     assert emulator.ledger()["totals"]["received"] <= 32
 

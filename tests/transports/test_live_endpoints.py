@@ -219,7 +219,7 @@ def test_one_that_does_not_have_the_model_is_not_asked_for_it(tmp_path: Path) ->
 def test_a_model_that_none_of_them_has(tmp_path: Path) -> None:
     with running(Settings()) as one, running(Settings()) as other:
         bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{other.url}"})
-        with pytest.raises(RunStopped, match="is ollama/nobody the right name"):
+        with pytest.raises(RunStopped, match="Check the model name ollama/nobody"):
             bench.run(talk, [Talk("ollama/nobody", f"stone {n}") for n in range(5)])
 
 

@@ -167,7 +167,7 @@ def test_a_run_that_is_to_wait_for_an_hour_stops_and_says_so(tmp_path: Path) -> 
 
     async def main() -> None:
         async with bench.open() as engine:
-            with pytest.raises(RunStopped, match="the provider asks to wait 1 h 00 min: resume the run then"):
+            with pytest.raises(RunStopped, match="The provider asks to wait 1 h 00 min: resume the run after that"):
                 _ = [outcome async for outcome in engine.run("daily").map(talk, specs)]
 
     specs = [Talk(MODELS["openai"], f"stone {n}") for n in range(40)]

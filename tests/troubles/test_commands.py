@@ -32,7 +32,7 @@ def test_an_account_without_batches(tmp_path: Path, emulator: Threaded, whole: d
     emulator.set_faults(*order("404", None))
     desk = Desk(tmp_path / "here", emulator, ROWS)
     said = desk(*MAP, "-m", OPENAI, "--via", "batch", "-v", *QUICK)
-    assert "takes no batches" in said.stderr
+    assert "accepts no batches" in said.stderr
     assert desk.written == whole[OPENAI]
     assert (desk.books["requests"], desk.books["batch_requests"], desk.books["paid_again"]) == (ROWS, 0, 0)
 
@@ -45,7 +45,7 @@ def test_no_credit_while_a_batch_is_worked_on(
     desk = Desk(tmp_path / "here", emulator, ROWS)
     said = desk.json(*MAP, "-m", model, "--via", "batch", *QUICK, status=1)
     assert said["status"] == "failed"
-    assert "resume the run once this is mended" in said["error"]
+    assert "Fix this, then resume the run" in said["error"]
     assert desk.books["batch_requests"] == ROWS - 4
     said = desk.json("runs", "resume", "rows", *QUICK)
     assert (said["status"], said["trials"]["usable"]) == ("completed", ROWS)

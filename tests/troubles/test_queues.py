@@ -106,7 +106,7 @@ def test_a_queue_that_is_too_small_for_one_request(tmp_path: Path) -> None:
         whole = scene.undisturbed(talk, specs)
         ran = scene.run(talk, specs)
         books = scene.books
-        alone = sum(size for size, why in ran.lived if "has no room for it, even by itself" in why)
+        alone = sum(size for size, why in ran.lived if "is too small for this request" in why)
         assert ran.texts == whole
         assert (books["requests"] + books["batch_requests"], books["paid_again"]) == (24, 0)
         assert alone >= 4, "the last turns of most are too long"

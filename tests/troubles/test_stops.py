@@ -58,7 +58,7 @@ STOPPING = {
     "a wrong key": (order("401"), "did not accept the key", 0),
     "a key that may not": (order("403"), "did not accept the key, or the key may not do this", 0),
     "no credit at all": (order("quota"), "credit balance|exceeded your current quota", 0),
-    "results that always break off": (read("results-cut", None), "resume the run once this is mended", 12),
+    "results that always break off": (read("results-cut", None), "Fix this, then resume the run", 12),
     "a wrong key in the middle": (
         (Rule(fault="401", path="*/batches/*", method="GET"),),
         "did not accept the key",
@@ -77,7 +77,7 @@ def test_a_run_stops_and_can_be_resumed(scene: Scene, provider: str, trouble: st
     assert ran.status == "failed"
     assert ran.error is not None
     assert any(words in ran.error for words in why.split("|"))
-    assert "resume the run once this is mended" in ran.error
+    assert "Fix this, then resume the run" in ran.error
     assert (ran.lived, ran.counters.missing, ran.faults) == ([], 0, {})
     while scene.books["batch_requests"] < paid:  # a run that looks no more does not wait for its batch
         scene.emulator.advance(HOUR)
@@ -128,7 +128,7 @@ def test_batches_that_expire_twice_go_live(still: Scene, provider: str) -> None:
     still.on.append(_passing(still, DAY + 1))
     ran = still.run(talk, topics(provider, MANY))
     assert ran.sent == [MANY, MANY]
-    assert ran.lived == [(MANY, "they failed in 2 batches")]
+    assert ran.lived == [(MANY, "they already failed in 2 batches")]
     assert (still.books["requests"], still.books["batch_requests"]) == (MANY, 0)
     _check_resumed(still, provider)
 
@@ -151,7 +151,7 @@ def test_a_batch_that_would_miss_the_deadline(still: Scene, provider: str) -> No
     assert 0 < done < MANY, "what was done is kept"
     assert still.books["requests"] == MANY - done
     assert ran.counters.seconds < HOUR
-    assert [size for size, why in ran.lived if "would miss the deadline: it is cancelled" in why] == [MANY]
+    assert [size for size, why in ran.lived if "would miss the deadline: it was cancelled" in why] == [MANY]
     assert ran.retried == {"cancelled": MANY - done}
     _check_resumed(still, provider)
 

@@ -1,4 +1,4 @@
-"""From a driver's specs to open trials and back to its outcomes: keys, the window, and what earlier sessions know."""
+"""Turns the specs of a driver into open trials, and returns their outcomes: keys, window, and earlier sessions."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Outcomes:
 
     @property
     def due(self) -> int:
-        """How many outcomes were promised and not taken yet."""
+        """Number of outcomes that are due and not taken yet."""
         return self._placed - self._taken
 
     def expect(self) -> Deliver:
-        """A place for the next trial; call what is returned with its outcome."""
+        """Reserve a place for the next trial. Returns a function that takes its outcome."""
         place, self._placed = self._placed, self._placed + 1
         return Place(self, place)
 
     def put(self, place: int, outcome: Outcome[Any]) -> None:
-        """An outcome for a place."""
+        """Set the outcome of a place."""
         if not self._ordered:
             self._ready.append(outcome)
         elif place == self._next:
@@ -63,7 +63,7 @@ class Outcomes:
         self._wake()
 
     def exhaust(self) -> None:
-        """No more trials will be placed."""
+        """No more trials will follow."""
         self._exhausted = True
         self._wake()
 
@@ -90,7 +90,7 @@ class Outcomes:
 
 
 class Place:
-    """Where the outcome of one trial of a `map` goes."""
+    """The place of one trial in a `map`."""
 
     __slots__ = ("_number", "arrivals")
 
@@ -111,7 +111,7 @@ MOST_BACKLOG = 20_000
 
 
 class Start(Protocol):
-    """Opens a trial and runs it up to its first waits."""
+    """Opens a trial and runs it up to its first requests."""
 
     def __call__(
         self,
@@ -173,16 +173,16 @@ class Admission:
 
     @property
     def busy(self) -> bool:
-        """Whether trials are being let in, or are about to be."""
+        """Whether trials are being opened, or are about to be."""
         return bool(self.admitting or self._woken)
 
     @property
     def _left(self) -> int:
-        """How many trials may be opened now, besides those that are being looked up or whose turn has come."""
+        """How many trials may be opened now, besides those that are already being opened."""
         return self.window - len(self._context.open) - self._entering - self._woken
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Outcomes) -> None:
-        """Take specs as there is room, and admit them."""
+        """Read specs as there is room, and open their trials."""
         seen, suffix = Seen(), f"@{self._ordinal}" if self._ordinal else ""
         self._ordinal += 1
         if isinstance(specs, Sized):
@@ -225,7 +225,7 @@ class Admission:
         return await future
 
     def abandon(self, arrivals: Outcomes) -> None:
-        """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
+        """A driver left a `map`: send nothing more for it. Replies in flight are still journalled."""
         context = self._context
         if context.over is not None:
             return  # the run ended first: what is unfinished goes on when it is resumed
@@ -249,7 +249,7 @@ class Admission:
             self._parent.close()
 
     def fail(self, error: Exception) -> None:
-        """Tell everyone who waits for an outcome that none will come."""
+        """Raise an error for everyone who waits for an outcome."""
         for future in [*self._futures, *self._room]:
             if not future.done():
                 future.set_exception(error)
@@ -260,7 +260,7 @@ class Admission:
             arrivals.fail(error)
 
     def made_room(self) -> None:
-        """A trial ended: as many as there is room for may look again, in the order in which they came."""
+        """A trial ended: wake those who wait for room, in order."""
         while self._room and self._left > 0:
             future = self._room.popleft()
             if not future.done():
@@ -268,9 +268,10 @@ class Admission:
                 future.set_result(None)
 
     def driver_ended(self) -> None:
-        """The driver has all it wants: what is open still, or was not submitted again, is no part of the run any more.
+        """The driver has returned: trials that are open, or were not submitted again, no longer belong to the run.
 
-        Only now are changed programs those of the run: one that is stopped halfway must not pass for scored anew.
+        The sources of changed programs are stored only now, so that a run that stops halfway does not pass as scored
+        again.
         """
         if self._rescored:
             self._context.record.sources.update(self._rescored)
@@ -284,12 +285,12 @@ class Admission:
         recorded: dict[str, Recorded],
         inherited: dict[str, Recorded] | None,
     ) -> None:
-        """Go on with a trial of an earlier session before the driver submits it again."""
+        """Continue a trial of an earlier session before the driver submits it again."""
         self.past -= 1
         self.recovered[row.key] = self._start(row, program, None, recorded, inherited)
 
     async def _find_room(self, arrivals: Outcomes) -> int:
-        """Wait until trials may be opened; how many."""
+        """Wait until trials may be opened. Returns how many."""
         while (room := min(self._left, MOST_BACKLOG + self.window - arrivals.due)) <= 0:
             self.admitting -= 1
             self._context.schedule()
@@ -344,16 +345,16 @@ class Admission:
         self.made_room()
 
     def _check_key(self, key: str) -> None:
-        """Refuse a key of the caller's that cannot be one."""
+        """Refuse an invalid key."""
         if not key or plain_text(key) != key:
-            raise SettingsError(f"trial key {key!r}: must be valid Unicode text, and not empty")
+            raise SettingsError(f"trial key {key!r}: must be valid Unicode text and not empty")
         if self._named.add(key):
             raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._context.record.title!r}")
 
     async def _look_back(
         self, program: Program[Any, Any], keys: Sequence[str]
     ) -> tuple[Mapping[str, TrialRow], Mapping[int, dict[str, Recorded]], Mapping[str, dict[str, Recorded]]]:
-        """What earlier sessions, and the run that this one was forked from, know of these trials."""
+        """What earlier sessions and the parent of a fork have stored of these trials."""
         journal = self._context.journal
         rows: Mapping[str, TrialRow] = {}
         recorded: Mapping[int, dict[str, Recorded]] = {}
@@ -370,7 +371,7 @@ class Admission:
         return rows, recorded, await self.inherited(unfinished)
 
     async def inherited(self, keys: Sequence[str]) -> Mapping[str, dict[str, Recorded]]:
-        """What the run that this one was forked from has for these trials, before the cut."""
+        """What the parent of a fork has stored of these trials, before the cut."""
         if self._parent is None:
             return {}
         parents = await self._parent.find(keys)
@@ -394,7 +395,7 @@ class Admission:
         recorded: dict[str, Recorded] | None,
         inherited: dict[str, Recorded] | None,
     ) -> None:
-        """Go on with a trial that was left to the driver, or score it again."""
+        """Continue a trial that was left to the driver, or score it again."""
         if row.abandoned or row.program != program.id:
             self._context.counters.planned += row.abandoned
             row = row._replace(program=program.id, abandoned=False)
@@ -406,14 +407,14 @@ class Admission:
         if recorded != program.id:
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"run {self._context.record.title!r} holds trials of {recorded}, and now {program} is submitted: "
-                    "start a new run under another name, or `groundswell runs resume --accept-changes` scores the "
-                    "recorded replies anew"
+                    f"run {self._context.record.title!r} has trials of {recorded}, but {program} was submitted. Start "
+                    "a new run with another name, or score the recorded replies again with "
+                    "`groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
 
     def _rescore(self, program: Program[Any, Any]) -> None:
-        """Score a program's trials anew. Until that is done, the run is of no one source."""
+        """Score a program's trials again. Until that is done, the run has no valid source for it."""
         self._rescored[program.id] = program.source
         self._context.record.sources[program.id] = "being scored anew"
         self._save_sources(self._context.record)
@@ -424,10 +425,10 @@ class Admission:
         return stored is None or same_code(stored, program.source)
 
     def _check(self, program: Program[Any, Any]) -> None:
-        """Refuse a changed program, unless changes were accepted: then its trials are scored anew."""
+        """Refuse a changed program. If changes were accepted, score its trials again."""
         if not isinstance(program, Program):
             raise SettingsError(
-                f"{program!r} is not a program: put @program('a/name') on an `async def f(trial, spec)`"
+                f"{program!r} is not a program: decorate an `async def f(trial, spec)` with @program('a/name')"
             )
         if program.id in self._checked:
             return
@@ -435,8 +436,8 @@ class Admission:
         if not self.unchanged(program):
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
-                    "or `groundswell runs resume --accept-changes` scores the recorded replies anew"
+                    f"{program} has changed since run {record.title!r} was started. Restore it, start a new run, or "
+                    "score the recorded replies again with `groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
         elif record.sources.get(program.id) != program.source:
@@ -445,26 +446,27 @@ class Admission:
         self._checked.add(program.id)
 
     def relies_on(self, program: Program[Any, Any], parts: Sequence[Program[Any, Any]]) -> None:
-        """Hold a program to the code of those that it calls: where one of them has changed, so has the program."""
+        """Include the code of called programs in the identity of a program."""
         for part in parts:
             self._check(part)
         if any(part.id in self._rescored for part in parts):
             self._rescore(program)
 
     def check_alias(self, alias: str, model: str) -> None:
-        """Refuse to go on with another model under the same alias, unless changes were accepted."""
+        """Refuse another model under the same alias, unless changes were accepted."""
         name, sources = f"model {alias}", self._context.record.sources
         if sources.get(name, model) != model and not self._accept_changes:
             raise SourceChanged(
-                f"{alias} stood for {sources[name]} when run {self._context.record.title!r} was started, and stands "
-                f"for {model} now: set it back in groundswell.toml, start a new run, or resume with --accept-changes"
+                f"alias {alias} stood for {sources[name]} when run {self._context.record.title!r} was started, and now "
+                f"stands for {model}. Change it back in groundswell.toml, start a new run, or resume with "
+                "--accept-changes"
             )
         if sources.get(name) != model:
             sources[name] = model
             self._save_sources(self._context.record)
 
     async def _raise_if_over(self) -> None:
-        """Take no more work after a stop; but say so only when what is in flight has come back."""
+        """Raise after a stop, once the replies in flight have arrived."""
         context = self._context
         if context.error is not None:
             raise context.error
@@ -474,7 +476,7 @@ class Admission:
             await stopped
 
     def _future(self) -> asyncio.Future[Any]:
-        """Something to wait for that fails when the run does."""
+        """A future that fails when the run does."""
         future: asyncio.Future[Any] = self._context.loop.create_future()
         self._futures.add(future)
         future.add_done_callback(self._futures.discard)
@@ -483,7 +485,7 @@ class Admission:
 
 def _check_spec(key: str, recorded: str, now: str) -> None:
     if recorded != now:
-        raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+        raise ReplayMismatch(key, "-", f"the run recorded this key with another spec: {recorded[:200]}")
 
 
 def _default_key(program: Program[Any, Any], body: bytes, suffix: str, seen: Seen) -> str:

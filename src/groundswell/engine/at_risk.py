@@ -1,10 +1,9 @@
-"""What was in flight when a session of a run ended: the next session counts it as `asks.resent`.
+"""Counts requests that were in flight when an earlier session of a run ended, as `asks.resent`.
 
-A session that ends by itself knows how many live requests it cut off: `counters.flying`. A session that is killed knows
-nothing any more. So a session commits the most that a kill can lose, lane by lane, before it sends the first live
-request of a lane: `counters.at_risk`. The next session finds the asks at which unfinished trials stand. It counts as
-many of them as may have been sent, and what the dearest of them can have cost. That is committed before it sends
-anything itself.
+A session that ends normally stores how many live requests it cut off: `counters.flying`. A session that is killed
+cannot. So each session commits how many requests a kill can lose on a lane, before the first live request of that lane:
+`counters.at_risk`. The next session finds the open requests of unfinished trials. It counts as many of them as may have
+been sent, with the cost of the most expensive ones, and commits that before it sends anything.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from groundswell.engine.spending import MostExpensive, Spending
 from groundswell.program.request import Request
 
 NO_LIMIT = 1_000_000
-"""Where many requests are one call: no limit is kept on how many a kill can lose."""
+"""Where many requests are one call, the number that a kill can lose is not limited."""
 
 
 class AtRisk:
-    """Counts the asks that an earlier session may have sent, and tells the next one of this session's.
+    """Counts the requests that an earlier session may have sent, and records those of this session for the next one.
 
     `save` commits the counters, and `ready` is called when something may be sent because of that. `committed` says
     whether the store knows all that a kill can lose, so that live requests may be sent.

@@ -1,9 +1,9 @@
-"""What fits into a provider's batches, and into its queue. Pure: time is passed in.
+"""What fits into a provider's batches and into its batch queue. Pure: time is passed in.
 
-A batch holds so many requests and bytes. A provider also limits what may wait at once: OpenAI the prompt tokens of a
-model, Anthropic the requests of an account. Conversations grow, so that a wave that fits at the first turn may be too
-much at the eighth: room is taken when a batch is made and given back when it has ended, and a provider that refuses one
-teaches us what its limit is.
+A batch has a maximum number of requests and bytes. A provider also limits its queue: OpenAI by the prompt tokens of a
+model, Anthropic by the requests of an account. Conversations grow, so a wave that fits at the first turn may be too
+large at the eighth. A batch takes room in the queue when it is created and returns it when it has ended. If a provider
+refuses a batch, the limit is learnt from that.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from math import ceil, inf
 from typing import Literal, NamedTuple
 
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
-"""Seconds until a queue that was full is tried again, if nothing of ours ends before."""
+"""Shortest and longest delay in seconds before a full queue is tried again, unless one of our batches ends first."""
 LESS, MORE = 0.7, 1.25
-"""What is left of a limit that must be guessed after a refusal, and how it grows with each batch that is taken."""
+"""Factors by which an unknown limit is lowered after a refusal, and raised with each accepted batch."""
 PAUSES = 2
-"""So often a refusal for load is taken for that."""
+"""Number of refusals because of load after which the batch counts as too large."""
 LEARNS = 0.02
-"""How much one reply tells of how many tokens there are in what we take for one."""
+"""Weight of one reply in the ratio of real to estimated prompt tokens."""
 
 
 class Capacity(NamedTuple):
-    """What one batch may hold, and how much may wait at the provider, which counts tokens or requests."""
+    """Maximum size of a batch and of the provider's queue, which counts tokens or requests."""
 
     requests: int
     bytes: int
@@ -32,17 +32,16 @@ class Capacity(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a request takes: bytes of a batch, and prompt tokens."""
+    """Size of a request: bytes in a batch, and prompt tokens."""
 
     bytes: int
     tokens: int
 
 
 class ProviderQueue:
-    """How much of ours may wait in one queue, as far as we know, and how much does.
+    """What we have in a provider's queue, and the limit of the queue as far as it is known.
 
-    `limit` is None while nothing is known. What the provider told stays the most; what is assumed may be less, since
-    others use the queue too.
+    A limit that the provider reported is the maximum. The assumed limit may be lower, since others use the queue too.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -54,20 +53,20 @@ class ProviderQueue:
         self._pause = FIRST_PAUSE
 
     def left(self, now: float) -> float:
-        """How much more may be sent now."""
+        """How much may be sent now."""
         return 0.0 if now < self.not_before else max(0.0, self.limit - self.taken)
 
     def take(self, amount: int) -> None:
-        """Something leaves in a batch."""
+        """A request is sent in a batch."""
         self.taken += amount
 
     def free(self, amount: int) -> None:
-        """Something of a batch has ended, and there is room for other things."""
+        """A request of a batch has ended: its room is free."""
         self.taken -= amount
         self.not_before = 0.0
 
     def refused(self, amount: int, told: int | None, now: float) -> None:
-        """A batch was refused; what it took has been given back already."""
+        """A batch was refused. Its room has been returned already."""
         self.told = told or self.told
         asked = self.taken + amount
         explained = self.told is not None and asked > self.told
@@ -75,13 +74,13 @@ class ProviderQueue:
         self.pause(0.0, now)
 
     def pause(self, at_least: float, now: float) -> None:
-        """Nothing is taken for a while, which tells nothing of limits."""
+        """Send nothing for a while, at most LONGEST_PAUSE: a batch that is refused costs nothing."""
         self.pauses += 1
-        self.not_before = now + max(self._pause, at_least)
+        self.not_before = now + max(self._pause, min(at_least, LONGEST_PAUSE))
         self._pause = min(LONGEST_PAUSE, self._pause * 2)
 
     def accepted(self) -> None:
-        """A batch was taken in."""
+        """A batch was accepted."""
         self.pauses = 0
         self._pause = FIRST_PAUSE
         self.limit = min(self.told or inf, self.limit * MORE)
@@ -90,8 +89,8 @@ class ProviderQueue:
 class BatchQuota:
     """The room for the batches of one account and model.
 
-    seconds   how long its batches take, going by the slow ones of late
-    shut      why no batches are made any more, if that is so
+    seconds   how long its batches take, based on recent slow ones
+    shut      why no more batches are created; None if they are
     """
 
     def __init__(self, capacity: Capacity, room: ProviderQueue) -> None:
@@ -102,7 +101,7 @@ class BatchQuota:
         self.shut: str | None = None
 
     def fit(self, loads: Iterable[Load], now: float) -> int:
-        """How many of the next requests fit into a batch now. What no queue has room for may try it by itself."""
+        """How many of the next requests fit into a batch now. One that exceeds the limit may be sent alone."""
         left, alone = self._room.left(now), not self._room.taken and now >= self._room.not_before
         count, weight, amount = 0, 0, 0
         for load in loads:
@@ -124,33 +123,33 @@ class BatchQuota:
         return not self._room.taken
 
     def take(self, load: Load) -> int:
-        """A request leaves in a batch; gives what is to be given back for it."""
+        """A request is sent in a batch. Returns the room that it takes."""
         amount = self._amount(load)
         self._room.take(amount)
         return amount
 
     def free(self, amount: int) -> None:
-        """A request has come back."""
+        """A request has ended."""
         self._room.free(amount)
 
     def refused(self, amount: int, told: int | None, now: float) -> None:
-        """A batch found no room in the queue; what it took has been given back."""
+        """The queue had no room for a batch. Its room has been returned already."""
         self._room.refused(amount, told, now)
 
     def limited(self, amount: int, retry_after: float | None, now: float) -> None:
-        """The provider wants fewer batches at a time, or has too much to do. If that goes on, this one is too large."""
+        """The provider is overloaded or wants fewer batches. If that persists, the batch counts as too large."""
         if self._room.pauses >= PAUSES:
             self._room.refused(amount, None, now)
         else:
             self._room.pause(retry_after or 0.0, now)
 
     def worked(self, seconds: float) -> None:
-        """A batch was worked on, and took so long."""
+        """A batch was processed in this many seconds."""
         self._room.accepted()
         self.seconds = seconds if self.seconds is None else max(seconds, (seconds + self.seconds) / 2)
 
     def counted(self, load: Load, tokens: int) -> None:
-        """How many tokens the provider says that the prompt of a request has."""
+        """Learn from the number of prompt tokens that the provider counted for a request."""
         if self.capacity.counts == "tokens" and load.tokens and tokens:
             self._ratio += LEARNS * (min(tokens / load.tokens, 10.0) - self._ratio)
 

@@ -1,12 +1,12 @@
-"""Asks that can travel in batches: whether they do or go live, what is at the providers, and what it costs to wait.
+"""Requests that can be batched: whether they are sent in a batch or live, and the batches at the providers.
 
-unfit         an ask comes up: why it cannot travel in a batch, if so
-why_live      asks are about to leave: why they should not wait for a batch, if so
-cut           how many go into each batch, by what a batch holds and what may wait at the provider
-depart        a batch is made; it is an order until its last ask has come back
-reorder       a batch is lost at its provider: its asks are sent again, unless that may cost too much
-_cancel_late  the deadline is near: batches are cancelled, and what is left of them goes live
-call_off      the driver has enough: batches are cancelled
+unfit         why a request cannot be part of a batch, if it cannot
+why_live      why requests should be sent live rather than in a batch, if they should
+cut           how many requests go into each batch, by its maximum size and the provider's queue
+depart        a batch is created; it is an order until its last request has ended
+reorder       a batch is lost: its requests are sent again, unless that may cost too much
+_cancel_late  the deadline is near: batches are cancelled, and their open requests are sent live
+call_off      the driver has returned: batches are cancelled
 """
 
 from __future__ import annotations
@@ -61,60 +61,60 @@ class Case(NamedTuple):
 
 
 def last_call(whole: float) -> float:
-    """How many seconds before a deadline no batch is waited for any longer."""
+    """Seconds before a deadline from which batches are no longer awaited."""
     return min(LAST_MINUTES, LAST_PART * whole)
 
 
 def why_live(case: Case) -> str | None:
-    """Why asks go live, or None if they travel in a batch."""
+    """Why requests are sent live; None if they are sent in a batch."""
     if case.shut is not None:
         return case.shut
     if case.size == 1:
-        return "a single request gains nothing from a batch but its price, and would be waited for"
+        return "a single request saves little in a batch and delays the run"
     if case.left is not None and (late := _too_late(case, case.left)) is not None:
         return late
     if case.via == "auto" and case.saved is not None and case.saved < WORTH_IT:
-        return f"a batch would save ${max(case.saved, 0.0):.4f}, less than a cent"
+        return f"a batch would save only ${max(case.saved, 0.0):.4f}"
     return None
 
 
 def few(failed: int, among: int) -> str | None:
-    """Why those that failed in a batch go live, if they are so few of it."""
+    """Why requests that failed in a batch are sent live, if they are few."""
     if failed > FEW * among:
         return None
-    return f"they are the {failed} of {among} in a batch that failed; the others need not wait for another"
+    return f"only {failed} of {among} requests of a batch failed, and the others need not wait for another batch"
 
 
 def _too_late(case: Case, left: float) -> str | None:
     if left <= last_call(case.whole):
-        return f"a batch may not be back before the deadline, which is in {left:.0f} s"
+        return f"a batch may not end before the deadline, which is in {left:.0f} s"
     takes = USUALLY if case.seconds is None else case.seconds
     if case.via == "auto" and 2 * takes > left:
-        known = "usually" if case.seconds is None else "lately"
-        return f"batches take {takes:.0f} s {known}, and the deadline is in {left:.0f} s"
+        known = "usually takes" if case.seconds is None else "recently took"
+        return f"a batch {known} {takes:.0f} s, and the deadline is in {left:.0f} s"
     return None
 
 
 def why_batch(case: Case) -> str:
-    """What speaks for a batch."""
+    """Why requests are sent in a batch."""
     price = "half the price" if case.saved is None else f"saves about ${case.saved:.4f}"
     if case.left is None:
         return f"{price}, and there is no deadline"
-    return f"{price}, and the deadline is {case.left:.0f} s away"
+    return f"{price}, and the deadline is in {case.left:.0f} s"
 
 
 SAMPLE = 64
 FRAME = 4
-"""Tokens that providers count for each message beside its text; in short ones, as much as the text."""
+"""Tokens that providers count for each message besides its text."""
 ON_ITS_WAY = 60.0
-"""Seconds that a run which has all it wants waits for a batch to be taken, so as to cancel it."""
+"""Seconds that a run that has ended waits for a batch to be accepted, in order to cancel it."""
 
 
 class Batches:
     """The batches of one run.
 
-    orders  those that are under way, by their waves
-    past    the waves of those that had ended before this session
+    orders  batches that are open, by wave
+    past    waves of batches that had ended before this session
     """
 
     def __init__(self, context: RunContext, spending: Spending) -> None:
@@ -131,7 +131,7 @@ class Batches:
         self._started = context.clock.now()
 
     def close(self) -> None:
-        """The run ends. What it leaves at providers is in nobody's way here."""
+        """The run ends. Batches that stay at providers release their quota here."""
         for order in self.orders.values():
             _free(order)
         for pending in list(self._at_providers):
@@ -141,23 +141,23 @@ class Batches:
 
     @property
     def receiving(self) -> bool:
-        """Whether the results of some batch are coming in."""
+        """Whether the results of a batch are arriving."""
         return any(order.receiving for order in self.orders.values())
 
     def unfit(self, lane: Lane, pending: PendingAsk) -> str | None:
-        """Why an ask cannot travel in a batch, if so. A live request then says what is wrong with it."""
+        """Why a request cannot be sent in a batch; None if it can. It is then sent live, which shows what is wrong."""
         assert lane.batching is not None
         assert lane.quota is not None
         history = _history(pending)
         if history.failures >= TRIES:
-            return f"they failed in {history.failures} batches"
+            return f"they already failed in {history.failures} batches"
         if history.unplaced >= ORDERS:
-            return f"no batch could be made of them, {history.unplaced} times over"
+            return f"creating a batch for them failed {history.unplaced} times"
         if history.load is None:
             request = pending.request
             size = lane.batching.size(request)
             if isinstance(size, Fault):
-                return f"they cannot be put into a batch: {size.message}"
+                return f"they cannot be part of a batch: {size.message}"
             history.load = Load(size, prompt_tokens(request))
         return "they are too large for a batch" if history.load.bytes > lane.quota.capacity.bytes else None
 
@@ -313,16 +313,16 @@ class Batches:
         return None
 
     def _ask_first(self, order: BatchOrder, size: int, usd: float | None, limit: str, why: str) -> str:
-        """What to say where the user must decide whether a batch is ordered again."""
+        """The message for a lost batch that the user must decide about."""
         adopt = f"groundswell batches adopt {self._context.record.id} {order.intent.id & NUMBER}"
-        price = "at a price that is not known" if usd is None else f"about {cost(usd, 0)}"
+        price = "price unknown" if usd is None else f"about {cost(usd, 0)}"
         earlier = f", of which {cost(self._reordered_usd, 0)} is used" if self._reordered_usd else ""
         return (
-            f"{order.intent.account}: {why}. This is {order.batch or 'the batch'} of wave {order.intent.id & NUMBER}: "
-            f"{size} requests, {price}. Ordering it again may pay for it twice, and --max-reorder-usd is ${limit}"
-            f"{earlier}; so it was not ordered again. Resume the run later to look for it again, or name the batch: "
-            f"`{adopt} BATCH`. To order it again, resume with a higher --max-reorder-usd (inf: no limit), or give up "
-            f"the batch: `{adopt} --lost`"
+            f"{order.intent.account}: {why}. It is {order.batch or 'the batch'} of wave {order.intent.id & NUMBER}: "
+            f"{size} requests, {price}. It was not sent again, because it may be billed twice and --max-reorder-usd is "
+            f"${limit}{earlier}. Resume the run later to look for the batch again, or name it with `{adopt} BATCH`. "
+            f"To send its requests again, resume with a higher --max-reorder-usd (inf: no limit), or give it up with "
+            f"`{adopt} --lost`"
         )
 
     def foreseen(self, wave: int, fault: Fault) -> bool:
@@ -406,7 +406,12 @@ class Batches:
         if batch is None or lane.batching is None:
             return
         order.cancelled = True
-        self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it is cancelled, its rest goes live")
+        self.tell(
+            lane,
+            "live",
+            size,
+            f"batch {batch} would miss the deadline: it was cancelled, and its open requests are sent live",
+        )
         await self._cancelled(order)
 
     async def _cancelled(self, order: BatchOrder) -> bool:

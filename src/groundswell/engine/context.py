@@ -134,7 +134,7 @@ class RunContext:
         if task.cancelled():
             if not task.cancelling():  # nobody here did: what it awaited was cancelled, and it would be waited for
                 self.abort(
-                    RunError("a transport, or an iterable of specs, raised CancelledError: see that it does not")
+                    RunError("a transport or an iterable of specs raised CancelledError, which they must not do")
                 )
         elif isinstance(error := task.exception(), Exception):
             self.abort(error)
@@ -289,7 +289,7 @@ class PendingAsk:
         except UnicodeEncodeError:
             raise
         except (TypeError, ValueError) as error:
-            problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
+            problem = f"trial {trial.key!r}, request {wait.path}: it cannot be stored as JSON: {error}"
             raise SettingsError(problem) from error
         self.attempts = 1
         self.refusals = 0

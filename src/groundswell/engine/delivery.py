@@ -1,7 +1,7 @@
-"""How asks that leave travel and come back: singly, in a wave, or in a batch that is found again after a crash.
+"""Sends requests and receives their results: one by one, in a wave, or in a batch that can be recovered after a crash.
 
-send_singly  each ask is a request of its own; when its reply has come, the next ask takes its place
-together     a wave is dispatched, and its replies are collected as they come
+send_singly  each request is one HTTP request; when its reply has arrived, the next one takes its place
+together     a wave is dispatched, and its replies are collected as they arrive
 commit       the same for a batch, once its intent is durable
 """
 
@@ -23,7 +23,7 @@ from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Sett
 
 CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
 NOTHING_SAID = About()
-LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
+LOST = Fault(FaultKind.GARBLED, "the transport returned no result for this request")
 
 
 class Dispatcher(Protocol):
@@ -232,7 +232,7 @@ class Delivery:
             lost, worked = gone.fault, False
         except WaveOutOfReach as gone:
             self._leave_open(lane, in_flight, order)
-            context.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
+            context.stop("fault", f"{lane.account}: {gone.fault.message}. Fix this, then resume the run")
             return
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
             self._leave_open(lane, in_flight, order)
@@ -278,7 +278,9 @@ class Delivery:
                 raise
             if order is None:
                 return CANCELLED, False
-            raise RunError(f"transport {lane.transport.name!r} raised CancelledError: see that it does not") from None
+            raise RunError(
+                f"transport {lane.transport.name!r} raised CancelledError, which a transport must not do"
+            ) from None
         return LOST, True
 
     def _arrive(
@@ -297,7 +299,7 @@ class Delivery:
             if isinstance(told, Absent) and told.perhaps_paid:
                 raise WaveLost(may_have_been_taken(wave)) from None
             if isinstance(told, Absent):
-                raise WaveFailed(Fault(FaultKind.UNSENT, f"the batch was not taken: {unsure}")) from None
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"the provider did not accept the batch: {unsure}")) from None
             receipt, found = told, True
         if receipt.data:
             self._context.journal.add_receipt(wave.id, receipt)
@@ -361,14 +363,16 @@ async def find_out(
 def may_have_been_taken(intent: Intent) -> Fault:
     """The fault of a wave that is not found, while a batch of others cannot be told from it any more."""
     number = intent.id & NUMBER
-    why = f"it cannot be told any more whether wave {number} was ordered: results that may be its own are gone"
+    why = f"it can no longer be determined whether wave {number} was sent, because results that may be its own are gone"
     return Fault(FaultKind.GARBLED, why)
 
 
 def _check(lane: Lane, settlement: object) -> None:
     """Refuse what is no settlement: journalled or cached, it could never be read again."""
     if not isinstance(settlement, Reply | Embedding | Fault):
-        raise RunError(f"transport {lane.transport.name!r} gave {settlement!r}, not a Reply, an Embedding or a Fault")
+        raise RunError(
+            f"transport {lane.transport.name!r} returned {settlement!r} instead of a Reply, an Embedding or a Fault"
+        )
 
 
 def cancelled_by_us() -> bool:

@@ -1,9 +1,9 @@
-"""From a pending ask to its settlement: queue, wave, transport, retry. Read `Dispatch` from top to bottom.
+"""The path of a request to its settlement: queue, wave, transport, retry. Read `Dispatch` from top to bottom.
 
-take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
+take       a request that is not in the journal: was it sent before a crash? can a reply be reused? (reuse.py)
 _enqueue   it waits in the queue of its lane
-_flush     those that may leave do so (scheduler.py), live or in batches; they travel (delivery.py), and each comes back
-arrived    retry (retry.py), or hand the settlement back to the run
+_flush     requests that may be sent now (scheduler.py) are sent live or in batches (delivery.py)
+arrived    an attempt ended: retry (retry.py), or hand the settlement back to the run
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from groundswell.reporting.words import duration
 
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
 UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
-"""Faults after which a provider may have billed a reply: none came, or one that cannot be read, or was held back."""
+"""Faults after which a provider may have billed a reply: none arrived, or it was unreadable or withheld."""
 
 
 class Dispatch:
@@ -82,7 +82,7 @@ class Dispatch:
         context.journal.on_commit(self._go_on)
 
     def close(self) -> None:
-        """Send nothing more, and let other runs have the slots of what is given up."""
+        """Send nothing more, and free the slots of abandoned requests for other runs."""
         self._closed = self._delivery.over = True
         for lane, queue in self._queues.queues.items():
             for _ in range(queue.in_flight):
@@ -95,11 +95,11 @@ class Dispatch:
         self._context.counters.seconds = self._seconds_before + self._context.clock.now() - self._started
 
     def note_cut_off(self) -> None:
-        """Nothing is in flight any more: write down how many live requests were cut off."""
+        """Nothing is in flight any more: store how many live requests were cut off."""
         self._at_risk.ended(self._queues.live_in_flight + self._unknown_outcomes)
 
     def take(self, pending: PendingAsk) -> None:
-        """Find a settlement for an ask."""
+        """Find a settlement for a request."""
         request = pending.request
         lane = pending.lane
         if lane not in self._queues.queues:
@@ -117,18 +117,18 @@ class Dispatch:
         """A lane comes into use."""
         self._queues.of(lane)
         if self._context.options.via != "live" and not lane.barrier:
-            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
+            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API, or it is turned off")
         elif lane.live is not None and lane.quota is not None and lane.quota.shut is not None:
             self.batches.tell(lane, lane.live.transport.name, 0, lane.quota.shut)
 
     @property
     def live_in_flight(self) -> int:
-        """How many asks must be waited for, because what a live connection brings is lost with it."""
+        """Number of live requests in flight, whose replies are lost if the connection is closed."""
         return self._queues.live_in_flight
 
     @property
     def in_flight(self) -> int:
-        """How many asks are under way."""
+        """Number of requests in flight."""
         return self._queues.in_flight
 
     @property
@@ -137,7 +137,7 @@ class Dispatch:
         return any(lane.barrier for lane in self._queues.queues)
 
     def rejoin(self, pending: PendingAsk) -> None:
-        """An ask is in flight since an earlier session."""
+        """A request of an earlier session is in flight."""
         pending.enter(IN_FLIGHT)
         self._queues.in_flight += 1
         lane = pending.lane
@@ -158,7 +158,7 @@ class Dispatch:
         self.schedule()
 
     def _fitting(self, lane: Lane, pending: PendingAsk) -> Lane:
-        """The lane that an ask waits on: it goes live if it cannot travel in a batch."""
+        """The lane of a request: live if it cannot be part of a batch."""
         if lane.live is None or lane.quota is None:
             return lane
         if lane.quota.shut is not None:
@@ -169,7 +169,7 @@ class Dispatch:
         return lane.live
 
     def schedule(self) -> None:
-        """Look, at the end of this tick, whether anything may leave."""
+        """Check the queues at the end of this loop iteration."""
         if not self._flush_due:
             self._flush_due = True
             self._context.loop.call_soon(self._flush)
@@ -187,12 +187,12 @@ class Dispatch:
                 self.schedule()
 
     def _go_on(self) -> None:
-        """A commit has set programs free: look for what they ask now and send it, without another turn of the loop."""
+        """A commit has continued programs: send their next requests without another loop iteration."""
         self.reuse.look_now()
         self._flush()
 
     def _flush(self) -> None:
-        """Send what may leave now."""
+        """Send what may be sent now."""
         context = self._context
         if self._closed or not self._flush_due:
             return
@@ -207,7 +207,7 @@ class Dispatch:
             self._context.abort(error)
 
     def _leave_to_others(self) -> None:
-        """The run was stopped: what it does not send any more, other runs that wait for it ask for themselves."""
+        """The run was stopped: other runs that wait for its unsent requests send these themselves."""
         for queue in self._queues.queues.values():
             for pending in queue.asks:
                 self.reuse.failed(pending, None)
@@ -231,7 +231,7 @@ class Dispatch:
         settlement: Settlement,
         standings: Sequence[Standing] = (),
     ) -> bool:
-        """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
+        """An attempt ended: retry it, or hand its settlement to the run. Returns whether the request has ended."""
         now, queues = self._context.clock.now(), self._queues
         queue = queues.of(lane)
         queues.count(lane, -1)
@@ -349,7 +349,7 @@ class Dispatch:
     def _failed(
         self, lane: Lane, pending: PendingAsk, fault: Fault, wave: int, now: float, *, perhaps_paid: bool
     ) -> bool:
-        """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
+        """Handle a fault. Returns whether the request stays open: it is retried, or the run stops."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(
             fault, _tried(lane, pending, fault, now), now, self._context.options.retry, self._jitter.random()
@@ -372,7 +372,7 @@ class Dispatch:
         return True
 
     def _other_way(self, pending: PendingAsk, order: BatchOrder | None) -> Lane:
-        """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
+        """The lane of a request that failed in a batch: live, if it failed too often or time is short."""
         lane = pending.lane
         if lane.live is None:
             return lane
@@ -382,7 +382,7 @@ class Dispatch:
     def _retry(
         self, lane: Lane, pending: PendingAsk, fault: Fault, when: float, now: float, *, lost_on: Queue | None
     ) -> None:
-        """Send an ask again later; one whose reply may have been paid for, not before that is durable."""
+        """Send a request again later. If its reply may have been billed, that is made durable first."""
         context = self._context
         context.counters.retried += 1
         self._queues.retrying += 1
@@ -426,7 +426,7 @@ class Dispatch:
         )
 
     def give_back(self, pending: PendingAsk) -> None:
-        """Nothing came of an ask of an earlier session: find a settlement for it anew."""
+        """A request of an earlier session got no result: find a settlement for it again."""
         self._queues.in_flight -= 1
         self.batches.came_back(pending)
         self.spending.give_back(pending)
@@ -434,7 +434,7 @@ class Dispatch:
         self.take(pending)
 
     def forget_dropped(self) -> None:
-        """Take the asks of trials that were given up out of the queues."""
+        """Remove the requests of abandoned trials from the queues."""
         for queue in self._queues.queues.values():
             dropped = [pending for pending in queue.asks if not pending.wanted]
             if dropped:
@@ -445,28 +445,29 @@ class Dispatch:
                 self._forget(pending)
 
     def _forget(self, pending: PendingAsk) -> None:
-        """Nobody waits for an ask any more, and it is not sent."""
+        """A request is no longer needed and is not sent."""
         self.reuse.failed(pending, None)
         self._delivery.ask_ended(pending)
 
 
 def may_be_paid(lane: Lane, fault: Fault) -> bool:
-    """Whether a provider may have billed a request that ended in a fault. Errors that it answers with are free."""
+    """Whether a provider may have billed a request that ended in a fault. Error responses are free."""
     return fault.sent and (fault.kind in UNUSABLE or (fault.kind in UNANSWERED and not lane.barrier))
 
 
 def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
-    """What made a run stop, and what to do about it."""
+    """Why the run stops, and what to do about it."""
     said = f"{lane.account}: {fault.message} ({fault.kind})"
     if fault.kind is FaultKind.NOT_FOUND:
-        return f"{said}: is {lane.full or model} the right name? Replies of other models are kept, and free next time"
+        kept = "Replies of other models are in the cache and cost nothing"
+        return f"{said}. Check the model name {lane.full or model}. {kept}"
     if fault.kind in LOAD | PASSING and fault.retry_after is not None and fault.retry_after > 0:
-        return f"{said}; the provider asks to wait {duration(fault.retry_after)}: resume the run then"
-    return f"{said}; resume the run once this is mended"
+        return f"{said}. The provider asks to wait {duration(fault.retry_after)}: resume the run after that"
+    return f"{said}. Fix this, then resume the run"
 
 
 def _tried(lane: Lane, pending: PendingAsk, fault: Fault, now: float) -> Tried:
-    """What became of an ask so far, this fault counted."""
+    """The history of a request, including this fault."""
     if fault.kind in LOAD:
         if not pending.refusals:
             pending.refused_since = now

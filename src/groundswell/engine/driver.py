@@ -1,10 +1,10 @@
-"""Drivers: how they are named in the store, and found again to resume a run.
+"""Drivers: how a run stores the name of its driver, and how the driver is loaded to resume the run.
 
 A run stores the name of its driver, which does not depend on where the code is, and a location to load it from.
 
-A store may come from somebody else, so what it says does not suffice to import anything. `load_driver` takes a
-location that the user gave. `load_stored_driver` takes what a store gave: a driver of Groundswell's own, of an
-installed experiment, in a file that the user has trusted, or one that the user's own script has imported.
+A store may come from somebody else, so its content alone never causes an import. `load_driver` takes a location that
+the user gave. `load_stored_driver` takes one from a store. It only loads built-in drivers, drivers of installed
+experiments, drivers in files that the user has trusted, and drivers that the user's own script has imported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from groundswell.reporting.words import visible
 from groundswell.trust import users_trust
 
 Driver = Callable[[Any, Any], Coroutine[Any, Any, Any]]
-"""An `async def driver(run, settings)`: submits trials, may choose from outcomes, returns the analysis."""
+"""An `async def driver(run, settings)`: submits trials, may use their outcomes, and returns the analysis."""
 
 BUILT_IN = {
     "prompt-evolution/evolve": "prompt_evolution.evolving:evolve",
@@ -48,23 +48,34 @@ BUILT_IN = {
     "simulations/simulate": "simulations.driving:simulate",
     "simulations/write": "simulations.writing:write",
 }
-"""Groundswell's own drivers: the name that a run stores, and where the function is in `groundswell.experiments`."""
+"""Built-in drivers: the name that a run stores, and the location of the function in `groundswell.experiments`."""
 _NAMES = {f"groundswell.experiments.{place}": name for name, place in BUILT_IN.items()}
 GROUP = "groundswell.experiments"
-"""The entry points by which an installed package declares its drivers, as `name = "module:driver"`."""
+"""Entry point group in which an installed package declares its drivers, as `name = "module:driver"`."""
 D = TypeVar("D", bound=Driver)
 _REGISTERED: dict[str, Driver] = {}
 
 
 def driver(name: str) -> Callable[[D], D]:
-    """Register an `async def f(run, settings)` under a name, which its runs store.
+    """Register an `async def f(run, settings)` as a driver with a name. Runs store the name.
 
-    A driver without a name of its own is stored as `module:function`, and its runs cannot be resumed after it moves.
+    A driver that is not registered is stored as `module:function`, and its runs cannot be resumed after it moves.
+
+    Args:
+        name: Name of the driver, such as `my-study/play`.
+
+    Returns:
+        A decorator that returns the function unchanged.
+
+    Raises:
+        SettingsError: If the name is invalid, or already registered for another function.
     """
     if not name or ":" in name or visible(name) != name:
-        raise SettingsError(f"driver {name!r}: a name has no colon and no control characters, as in 'my-study/play'")
+        raise SettingsError(
+            f"driver {name!r}: a name needs text without a colon or control characters, such as 'my-study/play'"
+        )
     if name in BUILT_IN:
-        raise SettingsError(f"driver {name!r}: Groundswell has a driver of this name; choose another")
+        raise SettingsError(f"driver {name!r}: this is the name of a built-in driver; choose another")
 
     def register(function: D) -> D:
         known = _REGISTERED.get(name)
@@ -78,7 +89,7 @@ def driver(name: str) -> Callable[[D], D]:
 
 
 def _is_same(one: Driver, other: Driver) -> bool:
-    """Whether two functions are one that was loaded again: as a module and as a file, say."""
+    """Whether two functions are the same one, loaded again, for example as a module and as a file."""
     if one.__qualname__ != other.__qualname__:
         return False
     files = [inspect.getsourcefile(each) for each in (one, other)]
@@ -86,41 +97,41 @@ def _is_same(one: Driver, other: Driver) -> bool:
 
 
 def driver_name(driver: Driver) -> str:
-    """The name that a run stores of its driver: the registered one, or else its location."""
+    """The name that a run stores: the registered name of the driver, or else its location."""
     registered = getattr(driver, "__groundswell_name__", None)
     location = driver_location(driver)
     return registered or _NAMES.get(location, location)
 
 
 def stored_location(driver: Driver) -> str | None:
-    """What a run must store to find a driver again, besides its name: nothing, unless it is a user's registered one."""
+    """The location that a run stores besides the name; None unless the driver is a registered one of the user."""
     name, location = driver_name(driver), driver_location(driver)
     return None if name in BUILT_IN or name == location else location
 
 
 def driver_location(driver: Driver) -> str:
-    """Where a driver can be loaded from: `module:name`, or `/path/file.py:name` for one in a script."""
+    """The location of a driver: `module:name`, or `/path/file.py:name` for one in a script."""
     if "<" in driver.__qualname__:
-        raise SettingsError(
-            f"driver {driver.__qualname__}: must be a function at the top of a module, to be found again"
-        )
+        raise SettingsError(f"driver {driver.__qualname__}: must be defined at the top level of a module")
     if driver.__module__ == "__main__" or _loaded_from_file(driver.__module__):
         file = inspect.getsourcefile(driver)
         if file is None or not Path(file).is_file():
-            raise SettingsError(f"driver {driver.__qualname__}: must be in a file, so that the run can be resumed")
+            raise SettingsError(
+                f"driver {driver.__qualname__}: must be defined in a file, so that the run can be resumed"
+            )
         return f"{Path(file).absolute()}:{driver.__qualname__}"
     return f"{driver.__module__}:{driver.__qualname__}"
 
 
 def load_driver(name: str) -> Driver:
-    """The driver of a name that the user gave, its module imported as needed."""
+    """Load the driver that the user named."""
     return _driver_in(_module_of(name), name)
 
 
 def load_stored_driver(name: str, location: str | None = None) -> Driver:
-    """The driver that a store names, loaded from the location that it gives if need be.
+    """Load the driver that a store names, from the stored location if necessary.
 
-    Raises `NotTrusted` before anything is imported that nobody has trusted.
+    Raises `NotTrusted` instead of importing code that the user has not trusted.
     """
     if name in BUILT_IN:
         return load_driver(f"groundswell.experiments.{BUILT_IN[name]}")
@@ -133,15 +144,15 @@ def load_stored_driver(name: str, location: str | None = None) -> Driver:
     module = _module_of(location)
     found = getattr(module, attribute, None)
     if found is not None and getattr(found, "__module__", None) != module.__name__:
-        raise SettingsError(f"driver {visible(location)}: is not defined in {visible(where)}, so it is no driver of it")
+        raise SettingsError(f"driver {visible(location)}: is not defined in {visible(where)}")
     driver = _driver_in(module, location)
     if name not in (driver_name(driver), location):
-        raise RunError(f"driver {visible(name)} is not at {visible(location)} any more: import the module that has it")
+        raise RunError(f"driver {visible(name)} is no longer at {visible(location)}: import the module that defines it")
     return driver
 
 
 def is_loaded(name: str, location: str | None = None) -> bool:
-    """Whether the driver that a store names is there without importing anything: built in, registered or imported."""
+    """Whether the driver that a store names is available without an import: built in, registered or imported."""
     if name in BUILT_IN or name in _REGISTERED:
         return True
     where = (location or name).rpartition(":")[0]
@@ -149,19 +160,19 @@ def is_loaded(name: str, location: str | None = None) -> bool:
 
 
 def check_stored_module(where: str, what: str, *, entry_point: str | None = None) -> None:
-    """Refuse to import a module or a file on the word of a store; `what` is who names it, for the message.
+    """Raise `NotTrusted` if a module or file that a store names is not trusted. Nothing is imported.
 
-    `entry_point` is what an installed experiment must have declared; without one, any entry point in that module will
-    do. Nothing is imported to find out.
+    `what` names the origin in the message. `entry_point` is the entry point that an installed package must declare;
+    without it, any entry point in that module is accepted.
     """
     is_file = where.endswith(".py")
     if not is_file and where.partition(".")[0] == "groundswell":
-        raise SettingsError(f"{what}: Groundswell has no driver of this name, so nothing was loaded")
+        raise SettingsError(f"{what}: Groundswell has no driver with this name. Nothing was loaded")
     if _is_imported(where):
         return
     files = [_absolute(where)] if is_file else _to_be_run(where)
     if not is_file and not _all_trusted(files) and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # where the user may have named it on the command line, and so trusted it
+        sys.path.insert(0, os.getcwd())  # the user may have named it on the command line and so trusted it
         here = _to_be_run(where)
         files = here or files
         if not _all_trusted(here):
@@ -172,21 +183,21 @@ def check_stored_module(where: str, what: str, *, entry_point: str | None = None
     if entry_point in declared or (entry_point is None and where in {each.partition(":")[0] for each in declared}):
         return
     if not files:
-        raise RunError(f"{what} cannot be loaded: there is no module {visible(where)} in a file that could be trusted")
+        raise RunError(f"{what} cannot be loaded: there is no file for module {visible(where)}")
     paths = [str(path) for path in files]
     shown = visible(" and ".join(paths))
     raise NotTrusted(
-        f"{what} is in {shown}, which you have not trusted, so it was not loaded: a store may come from somebody else. "
-        f"If you trust this code and what it imports: groundswell trust {visible(shlex.join(paths))}",
+        f"{what} is in {shown}, which you have not trusted. It was not loaded, because a store may come from somebody "
+        f"else. If you trust this code and what it imports, run: groundswell trust {visible(shlex.join(paths))}",
         f"Run the code in {shown}?",
         files=paths,
     )
 
 
 def trust_driver(driver: Driver) -> None:
-    """Remember the files of a driver that the user's own code runs, so that its run can be resumed without a question.
+    """Trust the files of a driver that the user's own code runs, so that its run can be resumed without a question.
 
-    It does not matter to the run if they cannot be remembered: whoever resumes it is asked.
+    If that fails, the run continues, and resuming it asks the user.
     """
     where = driver_location(driver).rpartition(":")[0]
     if where.partition(".")[0] != "groundswell" or where.endswith(".py"):
@@ -194,13 +205,13 @@ def trust_driver(driver: Driver) -> None:
 
 
 def trust_module(where: str) -> None:
-    """Remember the files of a module, or a file, that the user named."""
+    """Trust a file, or the files of a module, that the user named."""
     with suppress(SettingsError):
         users_trust().add_files([_absolute(where)] if where.endswith(".py") else module_files(where).values())
 
 
 def module_files(name: str) -> dict[str, Path]:
-    """The files of a module and of the packages that it is in, by their names. Nothing is imported to find them.
+    """The files of a module and of its parent packages, by module name. Nothing is imported.
 
     Empty if there is no such module, or if it is part of the interpreter.
     """
@@ -226,14 +237,14 @@ def module_files(name: str) -> dict[str, Path]:
 
 @cache
 def installed_experiments() -> Mapping[str, str]:
-    """The drivers that installed packages declare, by name. Only folders of installed packages are looked at."""
+    """The drivers that installed packages declare, by name. Only folders of installed packages are searched."""
     folders = [*site.getsitepackages(), site.getusersitepackages(), *_library_folders()]
     points = (point for one in distributions(path=list(dict.fromkeys(folders))) for point in one.entry_points)
     return {point.name: point.value for point in points if point.group == GROUP}
 
 
 def settings_type(driver: Driver) -> Any:
-    """The type that a driver takes its settings in."""
+    """The type of a driver's settings."""
     parameters = list(inspect.signature(driver).parameters)
     if len(parameters) != 2:
         raise SettingsError(f"driver {driver.__qualname__}: must take exactly (run, settings)")
@@ -241,7 +252,7 @@ def settings_type(driver: Driver) -> Any:
 
 
 def analysis_type(driver: Driver) -> Any:
-    """The type of the analysis that a driver says it returns; Any if it does not say."""
+    """The annotated return type of a driver; Any without an annotation."""
     try:
         return get_type_hints(driver).get("return", Any)
     except (NameError, TypeError):
@@ -249,7 +260,7 @@ def analysis_type(driver: Driver) -> Any:
 
 
 def decode_settings(driver: Driver, text: str | bytes) -> Any:
-    """Settings from JSON; an error names the field."""
+    """Decode settings from JSON. An error names the field."""
     try:
         return msgspec.json.decode(text, type=settings_type(driver))
     except msgspec.DecodeError as error:
@@ -264,7 +275,7 @@ def _module_of(name: str) -> ModuleType:
 
 
 def load_module(where: str, what: str = "") -> ModuleType:
-    """A module, or a file, that the user named; `what` is in it, for the message."""
+    """Load a module or file that the user named. `what` is used in the message."""
     try:
         return _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except (ImportError, FileNotFoundError, SyntaxError, AttributeError) as error:
@@ -287,12 +298,12 @@ def _all_trusted(files: Sequence[Path]) -> bool:
 
 
 def _to_be_run(module: str) -> list[Path]:
-    """The files of a module and of its packages, without packages that are imported already: they do not run again."""
+    """The files of a module and of its parent packages, without packages that are already imported."""
     return [path for name, path in module_files(module).items() if name == module or name not in sys.modules]
 
 
 def _is_imported(where: str) -> bool:
-    """Whether the user's own code has imported a module, or a file. Python's own and installed ones do not count."""
+    """Whether the user's own code has imported a module or file. Installed modules and Python's own do not count."""
     if where.endswith(".py"):
         file = str(_absolute(where))
         modules = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == file]
@@ -315,7 +326,7 @@ def _library_folders() -> list[str]:
 
 
 def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
-    """How a module would be imported, or was, given the folders of its package."""
+    """The import spec of a module, given the folders of its package."""
     if (known := getattr(sys.modules.get(name), "__spec__", None)) is not None:
         return cast(ModuleSpec, known)
     finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
@@ -323,7 +334,7 @@ def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
 
 
 def _absolute(file: str) -> Path:
-    """A path from the root on. Symlinks stay: what is trusted is a file at the place where Python looks for it."""
+    """The absolute path. Symlinks are not resolved: a file is trusted at the path where Python finds it."""
     return Path(os.path.expanduser(file)).absolute()
 
 
@@ -332,7 +343,7 @@ def _loaded_from_file(module: str) -> bool:
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Import a script under a name of its own, so that its `__main__` part does not run."""
+    """Import a script under another name, so that its `__main__` block does not run."""
     path = _absolute(str(path))
     name = f"groundswell_script_{path.stem}"
     known = sys.modules.get(name)

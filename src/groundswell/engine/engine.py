@@ -1,4 +1,4 @@
-"""The engine: opens runs on a store, and carries drivers through from start or resume to the end."""
+"""The engine: opens runs on a store, runs drivers and resumes them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from groundswell.program.request import Chat, Usage, canonical
 from groundswell.program.source import identity, same_code
 from groundswell.program.trial import find_program
 
-NO_STORE = "the store could not be used: see to its disk and its permissions, and resume"
-"""Without the path that such an error names: what is written down here is told to clients of a server."""
+NO_STORE = "the store could not be read or written: check its disk and permissions, then resume"
+"""Without the path of the store, because clients of a server see this text."""
 ENDED_BY: dict[str, Status] = {
     "interrupted": "interrupted",
     "cancelled": "stopped",
@@ -57,7 +57,15 @@ CANCEL_EVERY = 1.0
 
 
 class Engine:
-    """Runs experiments on one store. Use it as an async context manager."""
+    """Runs experiments on one store.
+
+    `groundswell.open` creates it. Use it as an async context manager: leaving the block ends all open runs, waits for
+    replies in flight and closes the store.
+
+    Attributes:
+        store: The store.
+        latest: Id of the run that was opened last.
+    """
 
     def __init__(
         self,
@@ -96,16 +104,22 @@ class Engine:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs that are open now."""
+        """The runs that are open."""
         return [run for run, _, _ in self._running.values()]
 
     @property
     def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
-        """How the endpoints of each account have done, since this engine was opened."""
+        """Requests, failures and latency of each endpoint, by account, since the engine was opened."""
         return self._router.figures()
 
     def cost(self, model: str, usage: Usage, transport: str = "live") -> float | None:
-        """US dollars for what a request to a model used; None where the price is not known."""
+        """Price of a request in US dollars; None if the price of the model is unknown.
+
+        Args:
+            model: The model.
+            usage: Tokens of the request.
+            transport: `live`, or the batch API of the provider.
+        """
         return None if self._prices is None else self._prices(model, usage, transport)
 
     def run(
@@ -116,17 +130,31 @@ class Engine:
         options: RunOptions | None = None,
         accept_changes: bool = False,
     ) -> Run:
-        """Open a run: a new one, or the one of that name where it was left.
+        """Open a run, to submit trials from your own code.
 
-        It ends with the engine, or with its own block: `async with engine.run(...) as run`. A script that is started
-        again with the same name continues its run; with `accept_changes`, also if its programs have changed: then
-        recorded replies are scored anew.
+        If the store has a run with this name, it is continued. The run ends with the engine, or with its own block:
+        `async with engine.run(...) as run`.
+
+        Args:
+            name: Name of the run. Without one, the run only has an id.
+            seed: Seed of the run.
+            options: Options of the run. If they are left out, a continued run keeps its own.
+            accept_changes: Continue even if programs have changed. Recorded replies are then scored again.
+
+        Returns:
+            The open run.
+
+        Raises:
+            RunError: If the run exists with another seed.
+            RunBusy: If the run is already open, in this or another process.
         """
         record = self.store.runs.find(name) if name is not None else None
         if record is None:
             record = self._create(name, seed, None, None, options)
         elif record.seed != seed:
-            raise RunError(f"run {name!r} was started with seed {record.seed}, not {seed}: use that, or another name")
+            raise RunError(
+                f"run {name!r} was started with seed {record.seed}, not {seed}: use that seed or another name"
+            )
         return self._open(record, options, accept_changes=accept_changes)
 
     async def drive(
@@ -139,7 +167,25 @@ class Engine:
         options: RunOptions | None = None,
         accept_changes: bool = False,
     ) -> Summary:
-        """Run a driver from the start, or go on with the run of that name if it has the same settings."""
+        """Run a driver, or continue the run with this name if it has the same driver, settings and seed.
+
+        Args:
+            driver: An `async def driver(run, settings)`.
+            settings: Settings of the driver. They are stored with the run as JSON.
+            name: Name of the run. Without one, the run only has an id.
+            seed: Seed of the run.
+            options: Options of the run.
+            accept_changes: Continue even if the code has changed. Recorded replies are then scored again.
+
+        Returns:
+            The summary of the run, with what the driver returned as `analysis`.
+
+        Raises:
+            RunError: If the run exists with another driver, settings or seed.
+            RunBusy: If the run is already open, in this or another process.
+            SourceChanged: If code has changed since the run was started.
+            SettingsError: If the driver, its settings or a model cannot be used.
+        """
         if not inspect.iscoroutinefunction(driver):
             raise SettingsError(f"{driver!r} is not a driver: give an `async def driver(run, settings)`")
         settings_type(driver)
@@ -151,9 +197,9 @@ class Engine:
             record = self._create(name, seed, driver, body, options)
         elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
             raise RunError(
-                f"run {name!r} exists with another driver, settings or seed: give another name, "
-                f"`groundswell runs resume {record.id}` to continue it as it was started, "
-                f"or `groundswell runs delete {record.id}` if it is of no use"
+                f"run {name!r} already exists with another driver, settings or seed. Use another name, continue it as "
+                f"it was started with `groundswell runs resume {record.id}`, or delete it with "
+                f"`groundswell runs delete {record.id}`"
             )
         try:
             return await self._drive(record, driver, options, accept_changes=accept_changes)
@@ -171,12 +217,16 @@ class Engine:
         seed: int = 0,
         options: RunOptions | None = None,
     ) -> RunRecord:
-        """Write down a run that `resume` carries out later. May be called in any thread."""
+        """Create a run without starting it. `resume` starts it later. May be called from any thread."""
         trust_driver(driver)
         return self._create(name, seed, driver, canonical(settings).decode(), options)
 
     def reach(self, model: str) -> None:
-        """Find out whether there is a way to a model; raises `SettingsError` if there is none. Sends nothing."""
+        """Check that a model can be reached. No request is sent.
+
+        Raises:
+            SettingsError: If the model is unknown, or its account is not set up.
+        """
         self._lanes.of(Chat(model, ()), "live")
 
     async def resume(
@@ -188,18 +238,28 @@ class Engine:
         options: RunOptions | None = None,
         unless_cancelled: bool = False,
     ) -> Summary:
-        """Go on with a run by calling its driver again. A finished one gives its summary.
+        """Continue a run by calling its driver again. If the run is complete, only its summary is returned.
 
-        Raises `NotTrusted` if the driver is in a file that neither this process has imported nor the user has trusted.
+        Args:
+            name_or_id: Name or id of the run.
+            accept_changes: Continue even if the code has changed. Recorded replies are then scored again.
+            retry_missing: Run missing trials again.
+            options: Options of the run. If they are left out, the run keeps its own.
+            unless_cancelled: Leave a run stopped that was cancelled. A server resumes runs this way.
 
-        With `unless_cancelled`, a run that somebody asked to stop is left stopped. A server goes on with runs in this
-        way. A user who resumes such a run wants it to go on.
+        Returns:
+            The summary of the run.
+
+        Raises:
+            RunNotFound: If there is no such run.
+            RunError: If the run was started by a script and has no driver.
+            RunBusy: If the run is already open, in this or another process.
+            SourceChanged: If code has changed since the run was started.
+            NotTrusted: If the driver is in a file that you have neither imported nor trusted.
         """
         record = self.store.runs.get(name_or_id)
         if record.driver is None:
-            raise RunError(
-                f"run {record.title!r} was started by a script: run the script again, it continues where it was left"
-            )
+            raise RunError(f"run {record.title!r} was started by a script: run the script again to continue it")
         _refuse_earlier(record)
         driver = load_stored_driver(record.driver, record.location)
         retry = retry_missing and record.counters.missing > 0
@@ -216,7 +276,14 @@ class Engine:
         )
 
     async def verify(self, name_or_id: str) -> Verification:
-        """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
+        """Replay every trial of a run and compare requests and results with the journal. No request is sent.
+
+        Args:
+            name_or_id: Name or id of the run.
+
+        Returns:
+            What was compared, and the differences.
+        """
         record = self.store.runs.get(name_or_id)
         _refuse_earlier(record)
         if record.driver is not None:
@@ -228,7 +295,14 @@ class Engine:
             journal.close()
 
     def stored(self, name_or_id: str) -> StoredRun:
-        """A run to look at, without going on with it: its trials as a frame, transcripts, figures."""
+        """Open a run for reading only: its trials as a table, transcripts and summary.
+
+        Args:
+            name_or_id: Name or id of the run.
+
+        Raises:
+            RunNotFound: If there is no such run.
+        """
         record = self.store.runs.get(name_or_id)
         if record.id in self._running:
             record = self._running[record.id][0].record
@@ -263,7 +337,7 @@ class Engine:
             analysis = _encode_analysis(driver, await driver(run, settings))
         except SourceChanged as refused:
             await self._end(run, refused)
-            self.store.runs.change(record, status=record.status, error=record.error)  # refused: nothing happened to it
+            self.store.runs.change(record, status=record.status, error=record.error)  # refused: the run is unchanged
             raise
         except BaseException as error:
             await self._end(run, error)
@@ -274,7 +348,7 @@ class Engine:
         return summarise(self.store.runs.get(record.id), analysis_type(driver))
 
     def _forget_stillborn(self, record: RunRecord) -> None:
-        """A new run failed on its settings before anything was asked: nobody needs it, and its name is free again."""
+        """Delete a new run that failed on its settings before any request, so that its name is free again."""
         c = self.store.runs.get(record.id).counters
         if not (c.sent or c.cached or c.settled):
             self.store.runs.delete(record)
@@ -301,15 +375,15 @@ class Engine:
         retry_missing: bool = False,
         unless_cancelled: bool = False,
     ) -> Run:
-        """Take a run for this process and make it ready for a driver.
+        """Lock a run for this process and prepare it for a driver.
 
-        This takes back that a run is to stop. With `unless_cancelled` it does not: then `RunStopped` is raised if
-        somebody asked for a stop, and one that is asked for at this very moment is not lost.
+        This clears a cancellation. With `unless_cancelled` it does not: a run that was cancelled raises `RunStopped`,
+        and a cancellation that arrives at this moment is not lost.
         """
         runs = self.store.runs
         if record.id in self._running:
             raise RunBusy(
-                f"run {record.title!r} is open in this engine already: use the one you have, or end it first, with "
+                f"run {record.title!r} is already open in this engine: use that run, or end it first with "
                 "`await run.end()` or by opening it as `async with engine.run(...) as run`"
             )
         lock = runs.lock(record)
@@ -321,7 +395,7 @@ class Engine:
                 if record.status != "stopped":
                     runs.change(record, status="stopped", error="it was cancelled")
                 raise RunStopped("cancelled", "it was cancelled")
-            if retry_missing or accept_changes:  # what was kept follows from outcomes, or from code, that were others
+            if retry_missing or accept_changes:  # checkpoints follow from outcomes and code that may change now
                 runs.forget_kept(record)
             if retry_missing:
                 runs.retry_missing(record)
@@ -365,7 +439,7 @@ class Engine:
         return None if parent is None else self.store.journal(parent, _ignore)
 
     def _watch(self, run: Run) -> Callable[[], None]:
-        """Look now and then whether another process asked for a stop, and stop in time. Returns what ends that."""
+        """Check regularly whether the run was cancelled or is out of time. Returns a function that ends this."""
         cancel: list[Callable[[], None]] = []
 
         async def look() -> None:
@@ -379,7 +453,7 @@ class Engine:
 
         cancel.append(self._clock.call_at(self._clock.now() + CANCEL_EVERY, again))
         if (seconds := run.options.limits.seconds) is not None:
-            why = f"the time limit of {seconds:g} s is over"
+            why = f"the time limit of {seconds:g} s has been reached"
             cancel.append(self._clock.call_at(self._clock.now() + seconds, lambda: run.stop("deadline", why)))
 
         def unwatch() -> None:
@@ -389,14 +463,14 @@ class Engine:
         return unwatch
 
     async def _end(self, run: Run, error: BaseException | None, analysis: str | None = None) -> None:
-        """Close a run and write down how it ended. Only a hard stop loses replies that are in flight."""
+        """Close a run and store how it ended. Only a second interrupt loses replies that are in flight."""
         entry = self._running.pop(run.record.id, None)
         if entry is None:
             return
         _, lock, unwatch = entry
         unwatch()
         if error is None and run.admission.cut_short:
-            error = run.over  # the driver was told, and made do with what it had: the run can go on
+            error = run.over  # the driver handled the stop and returned: the run is unfinished
         try:
             if error is None and run.over is None:
                 run.admission.driver_ended()
@@ -408,7 +482,7 @@ class Engine:
                 await run.close()
                 self._write_down(run, error, analysis)
             except StoreError:
-                if not isinstance(run.error, StoreError):  # else the first one says why
+                if not isinstance(run.error, StoreError):  # else the first error is the cause
                     raise
             finally:
                 lock.release()
@@ -416,7 +490,7 @@ class Engine:
     def _write_down(self, run: Run, error: BaseException | None, analysis: str | None) -> None:
         status, text = _ending(run, error)
         values: dict[str, Any] = {"status": status, "error": text}
-        if not isinstance(run.error, StoreError):  # else they count things that were never written
+        if not isinstance(run.error, StoreError):  # else they include what was never written
             values["counters"] = run.counters
         if analysis is not None:
             values["analysis"] = analysis
@@ -433,42 +507,42 @@ class Engine:
 
 
 def _ignore(error: Exception) -> None:
-    """What a journal that is only read does about failed commits."""
+    """Failure callback of a journal that is only read."""
 
 
 def _refuse_deleted(record: RunRecord) -> None:
     if record.deleting:
         raise RunNotFound(
-            f"run {record.title!r} is being deleted: `groundswell runs delete {record.id}` finishes that, "
-            "should it have been cut short"
+            f"run {record.title!r} is being deleted. If that was interrupted, finish it with "
+            f"`groundswell runs delete {record.id}`"
         )
 
 
 def _refuse_earlier(record: RunRecord) -> None:
     if record.release is None:
         raise RunError(
-            f"run {record.title!r} was made by an early development version of Groundswell, which named programs and "
-            "drivers differently: it can be shown and exported, but not resumed or verified. Start a new run: the "
-            "cache still has the replies"
+            f"run {record.title!r} was created by an early development version of Groundswell, which named programs "
+            "and drivers differently. It can be shown and exported, but not resumed or verified. Start a new run: "
+            "replies in the cache are used"
         )
 
 
 def _all_settled(record: RunRecord) -> bool:
-    """Whether a run is over: its driver had everything, not only what it could get before a stop."""
+    """Whether a run is complete: its driver received all outcomes and was not stopped."""
     done = record.counters.settled >= record.counters.planned
     return done and record.analysis is not None and record.error is None
 
 
 def _refuse_changed(record: RunRecord, driver: Driver) -> None:
-    """Refuse to go on with, or to repeat the figures of, a run whose code is not what it was."""
+    """Raise `SourceChanged` if the driver or a program has changed since the run was started."""
     programs = {name: found.source for name in record.sources if (found := find_program(name)) is not None}
     now = {driver_name(driver): identity(driver)} | programs
     changed = [name for name, source in record.sources.items() if not same_code(source, now.get(name, source))]
     if changed:
         raise SourceChanged(
-            f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started: restore it, "
-            "start a new run under another name, or `groundswell runs resume --accept-changes` scores the recorded "
-            "replies anew"
+            f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started. Restore it, "
+            "start a new run with another name, or score the recorded replies again with "
+            "`groundswell runs resume --accept-changes`"
         )
 
 
@@ -477,12 +551,12 @@ def _encode_analysis(driver: Driver, analysis: Any) -> str:
         return canonical(analysis).decode()
     except (TypeError, ValueError) as error:
         raise SettingsError(
-            f"driver {driver.__qualname__}: what it returns cannot be stored as JSON: {error}"
+            f"driver {driver.__qualname__}: its return value cannot be stored as JSON: {error}"
         ) from error
 
 
 def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
-    """The status in which a run is left."""
+    """The final status of a run, and its error."""
     if isinstance(error, RunStopped):
         return ENDED_BY.get(error.reason, "stopped"), str(error)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
@@ -494,6 +568,6 @@ def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
         return "failed", str(error) if known else f"{type(error).__name__}: {error}"
     if run.counters.settled < run.counters.planned or run.counters.missing:
         if not run.counters.usable:
-            return "failed", "no trial is usable: `groundswell runs show` says why"
+            return "failed", "no trial has a result: see `groundswell runs show` for the reasons"
         return "partial", None
     return "completed", None

@@ -1,6 +1,6 @@
-"""What happens in a run, in words: a line or two for each event that is worth it.
+"""Events of a run as lines of text, for `-v` and logs.
 
-Waves are told as they are: how many requests, whose messages, which conversations, and how long they took.
+A wave is described by its number of requests, its speakers, its conversations, and the time that it took.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOWN_LABELS, SHOWN_TRIALS = 3, 20
 
 
 class EventLines:
-    """Turns the events of a run into lines. `named` says what a trial is called, given its key."""
+    """Turns the events of a run into lines. `named` gives the name of a trial for its key."""
 
     def __init__(self, named: Callable[[str], str] = str) -> None:
         self._named = named
@@ -39,7 +39,7 @@ class EventLines:
         self._states: dict[str, str] = {}
 
     def lines(self, event: Event) -> list[str]:
-        """What there is to say of an event."""
+        """The lines for an event."""
         match event:
             case WaveSent():
                 return self._sent(event) if event.whole else []
@@ -49,7 +49,7 @@ class EventLines:
                 return self._changed(event)
             case AskRetried(trial=trial, path=path, kind=kind, message=message, attempt=attempt, wait=wait):
                 name = self._named(trial)
-                return [f"trial {name}, ask {path}: {kind}: {message}; attempt {attempt} in {wait:.1f} s"]
+                return [f"trial {name}, request {path}: {kind}: {message}; attempt {attempt} in {wait:.1f} s"]
         return _lines(event)
 
     def _sent(self, event: WaveSent) -> list[str]:
@@ -64,14 +64,14 @@ class EventLines:
         ]
 
     def _number(self, event: WaveSent) -> int:
-        """A batch has the number by which `batches show RUN/WAVE` knows it; live waves are counted."""
+        """The number of a wave: of a batch as in `batches show RUN/WAVE`; live waves are counted."""
         return event.wave & NUMBER if event.transport.endswith("_batch") else self._last + 1
 
     def _ended(self, event: WaveEnded) -> str:
         number = self._numbers.get(event.wave)
         if number is None:
-            asks = "1 ask" if event.size == 1 else f"{event.size} asks"
-            return f"wave {event.wave & NUMBER}: {asks}, {event.account}, {event.seconds:.2f} s"
+            requests = "1 request" if event.size == 1 else f"{event.size} requests"
+            return f"wave {event.wave & NUMBER}: {requests}, {event.account}, {event.seconds:.2f} s"
         each = event.seconds / max(event.size, 1)
         return f"Wave {number} completed in {event.seconds:.2f} seconds, avg {each:.2f} sec per message"
 
@@ -88,34 +88,34 @@ def _lines(event: Event) -> list[str]:
         case EndpointChanged(account=account, endpoint=endpoint, what=what):
             return [f"{account} at {endpoint}: {what}"]
         case BatchHeldBack(account=account, size=size, why=why, wait=wait):
-            again = f"; looking again in {duration(wait)}" * bool(wait)
+            again = f"; next attempt in {duration(wait)}" * bool(wait)
             return [f"{account}: {size} requests wait: {why}{again}"]
         case RunOpened(run=run, unfinished=unfinished):
-            return [f"run {run}: opened" + (f", {unfinished} trials of an earlier session go on" * bool(unfinished))]
+            return [f"run {run}: opened" + (f", continuing {unfinished} unfinished trials" * bool(unfinished))]
         case RouteChosen(size=0, account=account, why=why):
-            return [f"{account}: live, since {why}"]
+            return [f"{account}: live, because {why}"]
         case RouteChosen(account=account, model=model, way=way, size=size, why=why):
             how = way if way == "live" else f"by {way}"
-            return [f"{account}/{model}: {size} {'ask' if size == 1 else 'asks'} {how}: {why}"]
+            return [f"{account}/{model}: {size} {'request' if size == 1 else 'requests'} {how}: {why}"]
         case BatchSent(account=account, batch=batch, size=size, usd=usd, found=found):
             what = "found again" if found else "sent"
             price = "" if usd is None else f", about {cost(usd, 0)}"
             return [f"{account}: {batch} {what}: {size} requests{price}"]
         case BatchReordered(account=account, batch=batch, size=size, usd=usd, why=why):
             price = "" if usd is None else f" (about {cost(usd, 0)})"
-            lost = f"{account}: {batch or 'a batch'} counts as lost: {why}"
-            return [f"{lost}; {size} requests{price} are sent again and may be paid for twice"]
+            lost = f"{account}: {batch or 'a batch'} is treated as lost: {why}"
+            return [f"{lost}; its {size} requests{price} are sent again and may be billed twice"]
         case DriverReported(words=words):
             return [words] * bool(words)
         case RunStopping(run=run, why=why):
-            return [f"run {run}: stopping, {why}"]
+            return [f"run {run}: stopping: {why}"]
         case RunEnded(run=run, status=status):
             return [f"run {run}: {status}"]
     return []
 
 
 def _some(names: Sequence[str], most: int, more: int = 0) -> str:
-    """The first of many names, and how many more there are, with those that are not even named here."""
+    """The first names, and how many more there are. `more` counts those that are not in `names`."""
     shown = ", ".join(name for name in names[:most] if name)
     left = len(names) + more - most
     return shown if left <= 0 else f"{shown} and {left} more"

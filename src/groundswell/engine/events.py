@@ -1,4 +1,4 @@
-"""What happened, for progress displays and logs."""
+"""Events of a run, for progress displays and logs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class RunOpened(Event, frozen=True):
-    """A run takes work; `unfinished` trials of an earlier session go on first."""
+    """A run was opened. `unfinished` trials of an earlier session are continued first."""
 
     unfinished: int
 
 
 class WaveSent(Event, frozen=True):
-    """A wave left. `labels` says whose messages it carries, and `first` that these are the first of their trials.
+    """A wave was sent. `labels` are those of its requests; `first`: these are the first requests of their trials.
 
-    `whole` says that it holds all that could travel together.
+    `whole`: it contains all requests that could be sent together.
     """
 
     wave: int
@@ -38,7 +38,7 @@ class WaveSent(Event, frozen=True):
 
 
 class WaveEnded(Event, frozen=True):
-    """Everything of a wave has come back."""
+    """All requests of a wave have ended."""
 
     wave: int
     account: str
@@ -47,7 +47,7 @@ class WaveEnded(Event, frozen=True):
 
 
 class RouteChosen(Event, frozen=True):
-    """Asks that could travel in a batch do so, or go live, and why; `way` is the transport."""
+    """Requests that could be batched are sent by batch or live, and why. `way` is the transport."""
 
     account: str
     model: str
@@ -57,7 +57,7 @@ class RouteChosen(Event, frozen=True):
 
 
 class BatchSent(Event, frozen=True):
-    """A provider has taken a batch, or one that was sent earlier was found there. `usd` is what it may cost."""
+    """A provider accepted a batch, or a batch that was sent earlier was found. `usd` is its estimated cost."""
 
     wave: int
     account: str
@@ -69,7 +69,7 @@ class BatchSent(Event, frozen=True):
 
 
 class BatchChanged(Event, frozen=True):
-    """A batch has come further at its provider. `run` is empty: only the provider spoke."""
+    """The state of a batch changed at its provider. `run` is empty."""
 
     account: str
     batch: str
@@ -80,7 +80,7 @@ class BatchChanged(Event, frozen=True):
 
 
 class BatchHeldBack(Event, frozen=True):
-    """There is no room in the provider's queue, or it cannot be told yet what became of a batch; look again later."""
+    """The provider's queue is full, or the state of a batch is unknown. The engine checks again later."""
 
     account: str
     model: str
@@ -90,9 +90,9 @@ class BatchHeldBack(Event, frozen=True):
 
 
 class BatchReordered(Event, frozen=True):
-    """A batch that its provider does not show any more counts as lost, and its asks are sent again.
+    """A batch that its provider no longer shows is treated as lost, and its requests are sent again.
 
-    They may be paid for twice. `usd` is about what they cost, if that is known.
+    They may be billed twice. `usd` is their estimated cost, if known.
     """
 
     wave: int
@@ -105,7 +105,7 @@ class BatchReordered(Event, frozen=True):
 
 
 class AskRetried(Event, frozen=True):
-    """An ask failed and will be sent again."""
+    """A request failed and will be sent again."""
 
     trial: str
     path: str
@@ -116,14 +116,14 @@ class AskRetried(Event, frozen=True):
 
 
 class TrialEnded(Event, frozen=True):
-    """A trial has an outcome; `fault` says why it is missing, if it is."""
+    """A trial has ended. `fault` is the kind of fault if it is missing."""
 
     trial: str
     fault: str | None
 
 
 class DriverReported(Event, frozen=True):
-    """How far a driver is, in its own terms: an update of a learner, a generation. Told again when it resumes."""
+    """A driver reported progress, such as a generation. Reports are repeated when a run is resumed."""
 
     done: int
     figures: dict[str, float]
@@ -132,7 +132,7 @@ class DriverReported(Event, frozen=True):
 
 
 class EndpointChanged(Event, frozen=True):
-    """An endpoint of an account is out, or works again. `run` is empty: it is everyone's."""
+    """An endpoint of an account failed or recovered. `run` is empty, because runs share endpoints."""
 
     account: str
     endpoint: str
@@ -140,14 +140,14 @@ class EndpointChanged(Event, frozen=True):
 
 
 class RunStopping(Event, frozen=True):
-    """No more is sent; what is in flight is still journalled."""
+    """The run stops: nothing more is sent, and replies in flight are still journalled."""
 
     reason: str
     why: str
 
 
 class RunEnded(Event, frozen=True):
-    """The run was closed in this state."""
+    """The run was closed with this status."""
 
     status: str
 
@@ -156,9 +156,9 @@ Listener = Callable[[Event], None]
 
 
 def tell(listeners: Sequence[Listener], event: Event) -> None:
-    """Tell everyone; a display that fails is reported and does not fail the run."""
+    """Call all listeners. If one raises, that is reported and does not fail the run."""
     for listener in listeners:
         try:
             listener(event)
-        except Exception as error:  # noqa: BLE001  the edge of somebody else's code
+        except Exception as error:  # noqa: BLE001  code of the listener
             asyncio.get_running_loop().call_exception_handler({"message": "a listener failed", "exception": error})

@@ -1,4 +1,4 @@
-"""Keys and numbers that are the same in every session: of trials, replicates and samples."""
+"""Keys of trials and numbers of replicates and samples. They are the same in every session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def spec_key(program: str, spec: bytes) -> str:
 
 
 def sample_number(seed: int, salt: str, program: str, trial: str, path: str) -> int:
-    """Tells equal requests of different trials apart, and is the same whenever the trial runs again."""
+    """A number that differs between equal requests of different trials, and is the same in every session."""
     digest = blake2b(f"{seed}\0{salt}\0{program}\0{trial}\0{path}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1
 

@@ -1,4 +1,4 @@
-"""The ways out: one lane per account, transport and model, shared by all runs of an engine."""
+"""Lanes: one for each account, transport and model, shared by all runs of an engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundswell.program.request import Embed, Request
 
 
 class Lane:
-    """An account's model, how it is reached, and its limiter.
+    """A model of an account, with its transport and its rate limiter.
 
     together  the asks of a wave leave as one call
     singly    how asks leave by themselves, where they do
@@ -61,10 +61,10 @@ class Lane:
 
 
 class Waiting(Protocol):
-    """A run that has asks to send."""
+    """A run that has requests to send."""
 
     def schedule(self) -> None:
-        """Look soon whether anything may leave."""
+        """Check the queues soon."""
         ...
 
     def room_on(self, lane: Lane) -> None:
@@ -73,7 +73,7 @@ class Waiting(Protocol):
 
 
 class Lanes:
-    """Finds the lane of a request, and tells every run when a lane has room again."""
+    """Finds the lane of a request, and notifies runs when a lane has room again."""
 
     def __init__(self, router: Router, clock: Clock, paces: Paces) -> None:
         self.router = router
@@ -96,13 +96,13 @@ class Lanes:
         return lane
 
     def that_carried(self, account: str, transport: str) -> Lane:
-        """The lane of a wave that was sent earlier, whatever way its requests would go now."""
+        """The lane of a wave that was sent earlier, even if its requests would now take another one."""
         way = self.router.transport(transport, account)
         assert way is not None, "recovery has asked for it"
         return self._lane(Route(account, way), apart=False)
 
     def _lane(self, route: Route, *, apart: bool) -> Lane:
-        """The lane of a route; that of embeddings is apart where they travel together, or to another place."""
+        """The lane of a route. Embeddings have their own lane if they are sent together or elsewhere."""
         key = (route, apart)
         lane = self._by_route.get(key)
         if lane is None:
@@ -133,7 +133,7 @@ class Lanes:
         return sum(lane.pace.cap for lane in self._by_route.values() if not lane.barrier)
 
     def waits(self) -> list[tuple[str, float | None]]:
-        """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""
+        """Accounts that accept no request now, with the seconds to wait; None: until they answer again."""
         now, found = self._clock.now(), dict[str, float | None]()
         for lane in self._by_route.values():
             left = max(lane.pace.not_before, lane.pace.held_until) - now
@@ -144,22 +144,22 @@ class Lanes:
         return list(found.items())
 
     def join(self, run: Waiting) -> None:
-        """A run wants to know when there is room."""
+        """Notify a run when there is room."""
         self._runs.append(run)
 
     def leave(self, run: Waiting) -> None:
-        """A run has ended: others may have its slots."""
+        """A run has ended: its slots are free for others."""
         if run in self._runs:
             self._runs.remove(run)
         self.wake()
 
     def wake(self) -> None:
-        """There is room in a provider's queue, perhaps for another model than the one that made it."""
+        """There is room in a provider's queue, possibly for another model."""
         for run in self._runs:
             run.schedule()
 
     def freed(self, lane: Lane) -> None:
-        """Something came back: let the runs send, each in its turn first."""
+        """A slot is free: let the runs send, in turn."""
         if len(self._runs) > 1:
             self._runs.append(self._runs.pop(0))
         for run in self._runs:

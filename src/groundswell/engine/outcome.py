@@ -1,4 +1,4 @@
-"""What a trial ended with."""
+"""Outcomes: how a trial ended, and how results and specs are encoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ OURS = str(Path(__file__).parents[1])
 
 
 class Outcome(msgspec.Struct, Generic[R], frozen=True):
-    """A trial's end: a result, or a fault that makes it missing; and the spec that it was about."""
+    """How a trial ended: with a result, or with a fault.
+
+    Attributes:
+        key: Key of the trial.
+        spec: The spec of the trial.
+        result: What the program returned; None if the trial is missing.
+        fault: Why the trial is missing; None if it has a result.
+    """
 
     key: str
     spec: Any
@@ -29,11 +36,15 @@ class Outcome(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether there is a result."""
+        """Whether the trial has a result."""
         return self.fault is None
 
     def unwrap(self) -> R:
-        """The result; raises `TrialMissing` with the fault if there is none."""
+        """Return the result.
+
+        Raises:
+            TrialMissing: If the trial has no result.
+        """
         if self.fault is not None:
             raise TrialMissing(self.key, self.fault)
         return self.result  # type: ignore[return-value]  # None is a result too, where R allows it
@@ -50,7 +61,7 @@ class Outcome(msgspec.Struct, Generic[R], frozen=True):
 
 
 def _plain(value: Any) -> Any:
-    """A value as plain data, or as it is where it cannot be that."""
+    """A value as plain data, or unchanged if it cannot be converted."""
     try:
         return msgspec.to_builtins(value)
     except (TypeError, ValueError, RecursionError):
@@ -64,12 +75,12 @@ def encode_result(program: Program[Any, Any], result: Any) -> str:
     except UnicodeEncodeError:
         raise
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{program}: its result cannot be stored as JSON: {error}") from error
+        raise SettingsError(f"{program}: the result cannot be stored as JSON: {error}") from error
 
 
 def decode_result(program: Program[Any, Any], body: str) -> Any:
     """The result that `encode_result` wrote, in the type that the program returns."""
-    return _decode(program.result_type, body, f"{program}: a stored result is not a valid {program.result_type}")
+    return _decode(program.result_type, body, f"{program}: a result is not a valid {program.result_type}")
 
 
 def encode_spec(program: Program[Any, Any], spec: Any) -> bytes:
@@ -77,7 +88,7 @@ def encode_spec(program: Program[Any, Any], spec: Any) -> bytes:
     try:
         return canonical(spec)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{program}: a spec must be plain data: {error}") from error
+        raise SettingsError(f"{program}: the spec cannot be stored as JSON: {error}") from error
 
 
 def decode_spec(program: Program[Any, Any], body: bytes | str) -> Any:
@@ -99,7 +110,7 @@ def _decode(wanted: Any, body: bytes | str, problem: str) -> Any:
 
 
 def outcome_of(program: Program[Any, Any], key: str, given: Any, conductor: Conductor) -> tuple[str, Outcome[Any]]:
-    """How a trial ended, as text and as a driver gets it."""
+    """How a trial ended: encoded for the store, and as the `Outcome` that a driver receives."""
     error = conductor.error
     if error is None:
         try:
@@ -112,7 +123,7 @@ def outcome_of(program: Program[Any, Any], key: str, given: Any, conductor: Cond
             except SettingsError as problem:
                 if not _has_type(conductor.result, program.result_type):
                     raise
-                error = problem  # of the right type, but not a value that JSON can hold: NaN, for one
+                error = problem  # of the right type, but JSON cannot hold the value, for example NaN
     fault = fault_of(error)
     return canonical(fault).decode(), Outcome(key, given, None, fault)
 
@@ -126,7 +137,7 @@ def _has_type(result: Any, wanted: Any) -> bool:
 
 
 def fault_of(error: Exception) -> Fault:
-    """What an unhandled exception of a program makes of its trial."""
+    """The fault of a trial whose program raised an exception."""
     if isinstance(error, AskFailed | CallFailed):
         return error.fault
     if isinstance(error, MalformedReply):
@@ -135,21 +146,21 @@ def fault_of(error: Exception) -> Fault:
 
 
 def _place(error: Exception) -> str:
-    """The last function of the user's own in a traceback. No line: that changes with every comment above it."""
+    """The last function of user code in a traceback. Without the line, which changes with every comment above it."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(OURS)] or frames
     return f" (in {theirs[-1].name}, {Path(theirs[-1].filename).name})" if theirs else ""
 
 
 def described(error: BaseException) -> str:
-    """An exception of somebody else's code as text that can be stored, whatever its own text is."""
+    """An exception of user code as text that can be stored."""
     try:
         text = str(error)
-    except Exception as problem:  # noqa: BLE001  the edge of user code: its text is all that is lost
-        text = f"(its text cannot be had: {type(problem).__name__})"
+    except Exception as problem:  # noqa: BLE001  user code: only its text is lost
+        text = f"(str() of the exception raised {type(problem).__name__})"
     return plain_text(f"{type(error).__name__}: {text}")
 
 
 def plain_text(text: str) -> str:
-    """Text that can be written down: what is not valid Unicode is shown as such."""
+    """Text that can be stored: characters that are not valid Unicode are escaped."""
     return text.encode(errors="backslashreplace").decode()

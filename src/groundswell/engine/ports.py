@@ -1,4 +1,4 @@
-"""What the engine needs from the outside: a clock, transports, a router, and a journal."""
+"""The protocols between the engine and the outside: clock, transports, router, prices, journal and store."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from groundswell.program.request import Fault, Request, Settlement, Standing, Us
 
 
 class Clock(Protocol):
-    """Where the engine gets its time from."""
+    """Source of time."""
 
     def now(self) -> float:
         """Seconds; only differences mean anything."""
         ...
 
     def wall(self) -> float:
-        """Seconds since 1970, for what is written down."""
+        """Unix time, for what is stored."""
         ...
 
     def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
-        """Call a function at a time; returns what cancels it."""
+        """Call a function at a time. Returns a function that cancels this."""
         ...
 
 
 class Transport(Protocol):
-    """How a wave travels."""
+    """Sends waves of requests and collects their results."""
 
     @property
     def name(self) -> str:
@@ -55,90 +55,90 @@ class Transport(Protocol):
 
     @property
     def barrier(self) -> bool:
-        """Whether it takes whole waves and remembers them, as batch APIs do.
+        """Whether it takes whole waves that survive a crash, as batch APIs do.
 
-        A wave then waits until no program can go on without it, and its intent is committed before it is sent. Asks
-        of other transports leave as they come up, and what was in flight at a crash is sent again.
+        A wave is then sent when no program can continue without it, and its intent is committed first. Requests of
+        other transports are sent as they are made, and sent again if they were in flight at a crash.
         """
         ...
 
     @property
     def max_wave(self) -> int:
-        """The most asks that one wave may hold."""
+        """Maximum number of requests in a wave."""
         ...
 
     @property
     def cached(self) -> bool:
-        """Whether replies are worth keeping for other runs."""
+        """Whether replies are stored in the cache."""
         ...
 
     @property
     def vectorised(self) -> bool:
-        """Whether the embeddings of a wave travel in one call, so that they should wait for each other."""
+        """Whether the embeddings of a wave are sent in one call and should wait for each other."""
         ...
 
     @property
     def ready(self) -> bool:
-        """Whether anything can be sent now. While nothing can, asks stay where they are, and this is asked again."""
+        """Whether requests can be sent now. If not, they stay queued, and this is checked again."""
         ...
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        """Send a wave; raises `WaveFailed` if it was not sent, `WaveUnsure` if it may have been."""
+        """Send a wave. Raises `WaveFailed` if it was not sent, `WaveUnsure` if it may have been."""
         ...
 
     def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
-        """The results, as they come, in any order; also for a receipt from before a crash.
+        """Yield results as they arrive, in any order; also for a receipt from before a crash.
 
-        Raises `WaveFailed` if nothing more will come, `WaveOutOfReach` if that cannot be told now.
+        Raises `WaveFailed` if no more results will come, `WaveOutOfReach` if that cannot be determined now.
         """
         ...
 
     async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
-        """After a crash: find out what became of a wave whose receipt was never written."""
+        """After a crash, search for a wave whose receipt was never written."""
         ...
 
 
 @runtime_checkable
 class Singly(Transport, Protocol):
-    """A transport on which asks travel by themselves: nothing is gained by handing over several."""
+    """A transport that sends each request on its own."""
 
     async def ask(self, request: Request) -> Answered:
-        """Make one attempt. Gives what came of it, and what the provider said of its limits."""
+        """Make one attempt. Returns the settlement, and the rate limits that the provider reported."""
         ...
 
 
 @runtime_checkable
 class Batching(Transport, Protocol):
-    """A transport whose waves are batches at a provider: each is one order, paid for once, found again by its id."""
+    """A transport whose waves are provider batches. Each is sent once and found again by its id."""
 
     @property
     def owner(self) -> str:
-        """Whose batches these are: a fingerprint of address and key. Another owner's cannot be seen."""
+        """Fingerprint of address and key. Batches of another owner cannot be seen."""
         ...
 
     @property
     def capacity(self) -> Capacity:
-        """What a batch may hold, and how much may wait at the provider."""
+        """Maximum size of a batch and of the provider's queue."""
         ...
 
     def size(self, request: Request) -> int | Fault:
-        """How many bytes a request takes in a batch, or why it cannot be sent at all."""
+        """Size in bytes of a request in a batch, or why it cannot be part of one."""
         ...
 
     def seen(self, receipt: Receipt) -> BatchInfo | None:
-        """A batch as it was when it was last looked at."""
+        """A batch at the last poll."""
         ...
 
     async def look(self, batch: str) -> BatchInfo | None:
-        """A batch as its provider shows it now; None if there is no such batch."""
+        """The current state of a batch; None if the provider does not know it."""
         ...
 
     def listed(self, since: float) -> AsyncIterator[BatchInfo]:
-        """The account's batches that were created after a time, newest first."""
+        """Batches of the account that were created after a time, newest first."""
         ...
 
     async def cancel(self, batch: str) -> None:
-        """Have no more of a batch worked on. What was done until then is paid for, and can be collected."""
+        """Cancel a batch. Results so far are billed and can be collected."""
         ...
 
 
@@ -172,10 +172,10 @@ class Route(NamedTuple):
 
 
 class Router(Protocol):
-    """Which way a request goes."""
+    """Chooses the route of a request."""
 
     def route(self, request: Request, via: Via = "live") -> Route:
-        """The route, for batches if `via` asks for them and there are any there.
+        """The route of a request; by batch if `via` asks for it and the account has a batch API.
 
         Raises `SettingsError` for a model that cannot be reached.
         """
@@ -186,19 +186,19 @@ class Router(Protocol):
         ...
 
     def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
-        """How the endpoints of each account have done."""
+        """Figures of the endpoints, by account."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         ...
 
 
 class Prices(Protocol):
-    """What a reply costs."""
+    """Returns the price of a reply."""
 
     def __call__(self, model: str, usage: Usage, transport: str) -> float | None:
-        """US dollars for what a request to a model used, on a transport; None where the price is not known."""
+        """US dollars for the usage of a request to a model on a transport; None if the price is unknown."""
         ...
 
 
@@ -218,7 +218,7 @@ class Journal(Protocol):
         ...
 
     def abandon(self, trial: int) -> None:
-        """A driver left a trial before its end."""
+        """A driver abandoned a trial."""
         ...
 
     def add_settlement(
@@ -252,19 +252,19 @@ class Journal(Protocol):
         ...
 
     def end_wave(self, wave: int) -> None:
-        """All asks of a wave have ended, or it will not be heard of again."""
+        """All requests of a wave have ended, or it was given up."""
         ...
 
     def save_counters(self, then: Then, *args: Any) -> None:
-        """Commit the counters of the run's record, though nothing else is to be written."""
+        """Commit the counters of the run without other rows."""
         ...
 
     def on_commit(self, then: Callable[[], None]) -> None:
-        """Call this after every commit, when all its `then`s have been called."""
+        """Call a function after every commit and its `then` callbacks."""
         ...
 
     def linger(self, seconds: float) -> None:
-        """Commit at least so far apart, if that is what a reply takes anyway to make more of each commit."""
+        """Set the minimum time between commits. Longer intervals make larger commits."""
         ...
 
     async def flush(self) -> None:
@@ -292,27 +292,27 @@ class Journal(Protocol):
         ...
 
     def cached(self, keys: Sequence[bytes]) -> Mapping[bytes, Settlement]:
-        """Replies that some run already has, at once."""
+        """Look up replies in the cache."""
         ...
 
     async def cancelled(self) -> bool:
-        """Whether somebody asked for this run to stop."""
+        """Whether the run was cancelled."""
         ...
 
     async def keep(self, name: str, body: str) -> None:
-        """Write down what a driver wants to find again, in the place of what it kept under that name."""
+        """Store a checkpoint of a driver. It replaces the one with the same name."""
         ...
 
     def close(self) -> None:
-        """Tell nobody of failed commits any more."""
+        """Report failed commits no longer."""
         ...
 
 
 class Lock(Protocol):
-    """A run, held by this process."""
+    """The lock on a run that this process holds."""
 
     def release(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         ...
 
 
@@ -349,11 +349,11 @@ class RunTable(Protocol):
         ...
 
     def state(self, record: RunRecord) -> Status:
-        """The status to show: a run that says it is running while nobody holds it was interrupted."""
+        """The status to show: a run that is `running` without a lock was interrupted."""
         ...
 
     def lock(self, record: RunRecord) -> Lock:
-        """Take a run for this process; raises `RunBusy` if another one has it."""
+        """Lock a run for this process. Raises `RunBusy` if it is locked."""
         ...
 
     def last_number(self, record: RunRecord) -> tuple[int, int]:
@@ -365,12 +365,12 @@ class RunTable(Protocol):
         ...
 
     def forget_kept(self, record: RunRecord) -> None:
-        """Remove what the run's driver kept: it begins anew, with what the journal holds."""
+        """Delete the checkpoints of the driver. It starts again, with the replies in the journal."""
         ...
 
 
 class Results(Protocol):
-    """What a run found. It may be read from any thread, while the run goes on, and after its store was closed."""
+    """The results of a run. They can be read from any thread, during the run, and after the store was closed."""
 
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas."""
@@ -398,7 +398,7 @@ class Results(Protocol):
 
 
 class Store(Protocol):
-    """Where runs are kept."""
+    """The store: runs, journals and results."""
 
     @property
     def runs(self) -> RunTable:
@@ -414,7 +414,7 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None:
-        """Write what is left and let go of the file."""
+        """Write what is left and close the file."""
         ...
 
 

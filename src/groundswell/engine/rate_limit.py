@@ -1,4 +1,4 @@
-"""The rate limiter of an account: request and token buckets under a concurrency cap that learns. Pure."""
+"""The rate limiter of an account: request and token buckets, and an adaptive concurrency limit. Pure."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from groundswell.engine.retry import LONGEST_RETRY_AFTER
 from groundswell.program.request import FaultKind, Standing
 
 SMOOTH = 0.1
-"""Seconds' worth that a bucket holds where only the rate is known."""
+"""Size of a bucket, in seconds of its rate, if only the rate is known."""
 SHY = 0.25
 SHY_FOR = 600.0
-"""Seconds' worth that it holds once its provider was found to count by shorter times than it says, and for how long."""
+"""Size of a bucket, in seconds, after its provider turned out to count in shorter intervals; and for how long."""
 SHY_STILL = 5.0
-"""For how long still, once its provider refused even that little, and so for another reason."""
+"""Seconds until that ends, if the provider refuses even this, which must have another reason."""
 SPARE = 0.05
-"""Seconds' worth that is left in it."""
+"""Margin that is left in a bucket, in seconds."""
 SLOWER = 0.995
-"""It fills a little slower than it might: clocks differ, and requests come close together on their way."""
+"""Factor on the fill rate: clocks differ, and requests may arrive closer together than they were sent."""
 CALMER = 0.999
-"""How much of the care after a refusal is left after each reply."""
+"""Factor by which the caution after a refusal decays with each reply."""
 BELIEVED_AFTER = 1.0
-"""Seconds in which a bucket rises to what the provider says is left. The provider may say so before requests arrive
-that left earlier, so that less is left in truth."""
+"""Seconds in which a bucket rises to what the provider reports as left. Requests that were sent earlier may not have
+arrived at that time, so less may be left."""
 LATEST = 10.0
-"""News that is more seconds apart is not compared."""
+"""Reports that are further apart, in seconds, are not compared."""
 RESERVED = frozenset({"output_tokens"})
-"""What is held for a request until its reply shows how little it used: in a small bucket, few could be in flight."""
+"""Resources that are reserved for a request until its reply shows what it used."""
 GIVEN_BACK = frozenset({"input_tokens", "output_tokens"})
-"""What a provider that counts these reserves and does not use, it gives back. One that counts `tokens` does not."""
+"""Resources whose unused reserve the provider gives back. A provider that counts `tokens` does not."""
 
 
 class Demand(NamedTuple):
@@ -44,7 +44,7 @@ class Demand(NamedTuple):
 
 
 def share_of(resource: str, requests: float, input_: float, output: float) -> float:
-    """How much of a resource so many requests and tokens take."""
+    """How much of a resource these requests and tokens use."""
     if resource == "requests":
         return requests
     if resource == "input_tokens":
@@ -53,7 +53,7 @@ def share_of(resource: str, requests: float, input_: float, output: float) -> fl
 
 
 class News(NamedTuple):
-    """What a provider said was left, when a request left, and what had been taken by then."""
+    """What a provider reported as left, when the request was sent, and what had been taken by then."""
 
     at: float
     remaining: float
@@ -97,12 +97,12 @@ class Bucket:
 
     @classmethod
     def smooth(cls, resource: str, per_minute: float, now: float) -> Bucket:
-        """A bucket for a limit that is all we know of: it holds so little that no minute sees more than the limit."""
+        """A bucket for a known rate. It is so small that no minute exceeds the limit."""
         rate = SLOWER * per_minute / 60
         return cls(resource, rate, rate * SMOOTH, now)
 
     def level(self, now: float) -> float:
-        """What is in it now."""
+        """Its current level."""
         if now > self._at:
             self._level = min(self.size, self._level + (now - self._at) * self.rate)
             self._at = now
@@ -111,20 +111,20 @@ class Bucket:
         return self._level
 
     def take(self, amount: float, now: float) -> None:
-        """Take some, or, below zero, put some back."""
+        """Take an amount; a negative amount is put back."""
         self._level = min(self.size, self.level(now) - amount)
 
     def ready_at(self, amount: float, now: float) -> float:
-        """When `amount` and the margin, or a full bucket if that is less, will be there."""
+        """When the level will be `amount` plus the margin, or full if that is less."""
         lacking = min(amount + self.margin, self.size) - self.level(now)
         return now if lacking <= 1e-9 else now + lacking / self.rate
 
     def lacks(self, demand: Demand, now: float) -> bool:
-        """Whether a request would not find enough in it."""
+        """Whether the level is too low for a request."""
         return self.level(now) < share_of(self.resource, 1, demand.input, demand.output)
 
     def shy(self, now: float) -> bool:
-        """Whether it holds little because the provider was found to count by shorter times."""
+        """Whether it is small because the provider counts in shorter intervals."""
         return now < self._shy_until
 
     def learn(self, said: Standing, news: News, taken: float, now: float) -> None:
@@ -156,7 +156,7 @@ class Bucket:
         self._at = max(self._at, now)
 
     def _compare(self, news: News, rate: float) -> None:
-        """See how fast it really fills, by our count: others take from it, and requests may cost less than we think."""
+        """Measure the real fill rate: others use the limit too, and requests may use less than expected."""
         before = self._news
         seconds = 0.0 if before is None else news.at - before.at
         if before is None or seconds > LATEST or self._full_at >= before.at:
@@ -167,11 +167,11 @@ class Bucket:
             self._news = news
 
     def be_careful(self) -> None:
-        """A request was refused that seemed to have room."""
+        """A request was refused although there seemed to be room."""
         self._care = min(self._care * 1.5, 9.0)
 
     def be_shy(self, now: float) -> None:
-        """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
+        """The provider refused what it reported as left, so it counts in shorter intervals: make the bucket small."""
         self._shy_until = now + SHY_FOR
         if self.resource in RESERVED:
             return
@@ -180,7 +180,7 @@ class Bucket:
         self._level = min(0.0, self.level(now))
 
     def trust_again(self, now: float) -> None:
-        """The provider refused even the little that a shy bucket lets go: soon, hold what it says is left."""
+        """The provider refused even what a small bucket allows: soon use the reported level again."""
         self._shy_until = min(self._shy_until, now + SHY_STILL)
 
 
@@ -209,7 +209,7 @@ TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
 
 
 class PaceLimits(msgspec.Struct, frozen=True):
-    """What an account is allowed by its settings. None means unknown: then it is learnt."""
+    """Limits of an account from its settings. None means unknown: the limit is learnt."""
 
     max_concurrent: int = 256
     requests_per_minute: float | None = None
@@ -219,7 +219,7 @@ class PaceLimits(msgspec.Struct, frozen=True):
 
 
 class Mark(NamedTuple):
-    """When a request left and what it may use; how much had left by then, and what of that turned out to be unused."""
+    """When a request was sent and what it may use; what had been sent by then, and how much of that was unused."""
 
     at: float
     demand: Demand
@@ -236,7 +236,7 @@ class Mark(NamedTuple):
 
 
 class Starving(NamedTuple):
-    """Who holds no slot and found none free: since when, and when it last looked."""
+    """A run without a slot that found none free: since when, and when it last tried."""
 
     who: object
     since: float
@@ -244,7 +244,7 @@ class Starving(NamedTuple):
 
 
 class Allowance:
-    """What the settings let an account do, whichever of its models is asked."""
+    """Limits from the settings of an account, for all its models."""
 
     def __init__(self, limits: PaceLimits, now: float) -> None:
         self.lock = threading.Lock()
@@ -253,7 +253,7 @@ class Allowance:
         self.adopt(limits, now)
 
     def adopt(self, limits: PaceLimits, now: float) -> None:
-        """Go by these settings from now on."""
+        """Use these settings from now on."""
         per_minute = {
             "requests": limits.requests_per_minute,
             "tokens" if limits.output_tokens_per_minute is None else "input_tokens": limits.tokens_per_minute,
@@ -270,7 +270,7 @@ class Allowance:
             self.starving = Starving(who, since, now)
 
     def kept_from(self, who: object, now: float) -> int:
-        """How many slots are kept for somebody else."""
+        """How many slots are reserved for others."""
         first = self.starving
         if first is None or first.who is who:
             return 0
@@ -319,7 +319,7 @@ class Pace:
         return min(int(self._cap), self.allowance.limits.max_concurrent)
 
     def leave(self, demand: Demand, now: float, who: object = None) -> Mark | float:
-        """Let a request leave, or say when to ask again: at a time, or (infinity) when something has come back."""
+        """Admit a request, or return when to try again: a time, or infinity for the next reply."""
         allowance = self.allowance
         with allowance.lock:
             if now < self.not_before:
@@ -348,7 +348,7 @@ class Pace:
             return mark
 
     def _ready_at(self, demand: Demand, now: float) -> float:
-        """When there will be room. What is small does not take it from under something large that waits for it."""
+        """When there will be room. Small requests do not overtake a large one that waits."""
         amount = demand.input + demand.output
         if amount < self._largest and now < self._its_turn:
             return self._its_turn
@@ -359,18 +359,18 @@ class Pace:
         return ready
 
     def starves(self, who: object, now: float) -> None:
-        """Somebody holds no slot, and was told that there is none."""
+        """A run that holds no slot found none free."""
         with self.allowance.lock:
             self.allowance.starves(who, now)
 
     def recall(self) -> None:
-        """A request that had left is given up, or never really left."""
+        """A request was abandoned, or not sent after all."""
         with self.allowance.lock:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
 
     def done(self, mark: Mark, used: Demand, now: float) -> None:
-        """A request was answered: put right what it used, and grow if every slot was in use."""
+        """A request was answered: correct its usage, and raise the limit if every slot was in use."""
         with self.allowance.lock:
             saturated = self.in_flight >= 0.85 * min(self._cap, self.allowance.limits.max_concurrent)
             self.in_flight -= 1
@@ -388,7 +388,7 @@ class Pace:
                 self._cap = min(self._cap, self.allowance.limits.max_concurrent)
 
     def failed(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
-        """A request failed: back off if that was because there were too many."""
+        """A request failed: back off if that was because of load."""
         with self.allowance.lock:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
@@ -398,7 +398,7 @@ class Pace:
                 self._quiet = QUIET_AFTER_ERROR
 
     def learn_limits(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
-        """Learn what the provider said of its limits when it took in a request that left then."""
+        """Learn the limits that the provider reported with the answer to a request."""
         with self.allowance.lock:
             if mark.requests < self._learnt_from:
                 return  # a later one has told already
@@ -414,13 +414,13 @@ class Pace:
                 bucket.learn(said, news, self._last.taken(said.resource), now)
 
     def _gather(self) -> None:
-        """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
+        """All buckets that apply to a request: learnt ones, and those from the settings."""
         self._configured = self.allowance.buckets
         self._buckets = [*self._learnt.values(), *self._configured]
         self.counts_tokens = any(bucket.resource != "requests" for bucket in self._buckets)
 
     def _correct(self, input_: int, output: int, now: float) -> None:
-        """A request used so much more than it was expected to."""
+        """A request used this much more than expected."""
         last = self._last
         self._last = last._replace(unused_input=last.unused_input - input_, unused_output=last.unused_output - output)
         for bucket in self._buckets:
@@ -428,7 +428,7 @@ class Pace:
                 bucket.take(share_of(bucket.resource, 0, input_, output), now)
 
     def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
-        """A refusal among many replies is an accident, and waits by itself. Several are a limit: everyone waits."""
+        """One refusal among many replies only delays its request. Several mean a limit: all requests wait."""
         self._refusals += NEWEST * (1 - self._refusals)
         for bucket in self._learnt.values():
             if bucket.lacks(mark.demand, now):
@@ -465,7 +465,7 @@ class Pace:
 
 
 class Paces:
-    """The paces of a process: one for each account and model, whichever engine asks."""
+    """The rate limiters of a process: one for each account and model, shared by all engines."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -473,7 +473,7 @@ class Paces:
         self._paces: dict[tuple[Hashable, Hashable], Pace] = {}
 
     def of(self, account: Hashable, model: Hashable, limits: PaceLimits, now: float) -> Pace:
-        """The pace of a model; the account's settings are these from now on."""
+        """The rate limiter of a model, with these settings of its account."""
         with self._lock:
             allowance = self._allowances.get(account)
             if allowance is None:
@@ -487,7 +487,8 @@ class Paces:
 
 
 def most_uncommitted(cap: int) -> int:
-    """How many replies may have come and not be durable yet before no more is sent: with what is in flight, these are
-    what a crash loses.
+    """Maximum number of replies that have arrived and are not durable; beyond it, nothing is sent.
+
+    A crash loses these replies and the requests in flight.
     """
     return cap // 2 + 2

@@ -1,4 +1,4 @@
-"""The plain data that passes between the engine, transports and stores."""
+"""Data types that the engine, transports and stores exchange."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import msgspec
 from groundswell.program.request import Request, Settlement, Standing
 
 Via = Literal["live", "batch", "auto"]
-"""How a run's requests are to travel."""
+"""How the requests of a run are sent."""
 DEFAULT_KEY = re.compile(r"[0-9a-f]{20}(?:@\d+|~)?(?:#(\d+))?")
-"""The key of a trial whose driver names none: a hash, which `map` it is in, and the number of its replicate, if any."""
+"""The default key of a trial: a hash, which `map` it is in, and the number of its replicate, if any."""
 RUN_SHIFT = 32
 NUMBER = (1 << RUN_SHIFT) - 1
-"""The part of the number of a trial or wave that counts within its run."""
+"""Mask for the number of a trial or wave within its run."""
 
 
 class AskId(NamedTuple):
-    """Who asks: the trial's number in the store, and the path inside it."""
+    """Identity of a request: the number of its trial in the store, and its path."""
 
     trial: int
     path: str
@@ -39,12 +39,12 @@ class Item:
 
     @property
     def sample(self) -> int:
-        """A number that tells equal requests of different trials apart; the same whenever the trial runs again."""
+        """The sample number: differs between equal requests of different trials, and is the same in every session."""
         return self._sample if isinstance(self._sample, int) else self._sample()
 
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is said of a batch beside its asks: whose it is, for which model, and what it is likely to cost."""
+    """Information about a batch: its owner, its model, and its estimated cost."""
 
     owner: str = ""
     model: str = ""
@@ -52,7 +52,7 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """A wave as the journal knows it: what was going to be sent, by whom, when."""
+    """A wave as the journal stores it: its requests, account and time."""
 
     id: int
     run: str
@@ -65,25 +65,25 @@ class Intent(msgspec.Struct, frozen=True):
     def custom_id(self, ask: AskId) -> str:
         """An id for one request of this wave, in the form that batch APIs take.
 
-        It differs from wave to wave, so that an ask that was retried is not taken for its first attempt.
+        It differs between waves, so that a retried request is not confused with its first attempt.
         """
         return blake2b(f"{self.run}\0{self.id}\0{ask.trial}\0{ask.path}".encode(), digest_size=16).hexdigest()
 
 
 class Wave(Intent, frozen=True, kw_only=True):
-    """Asks that travel together."""
+    """Requests that are sent together."""
 
     items: tuple[Item, ...]
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What the other side gave for a wave; enough to collect its results in another process."""
+    """What the provider returned for a wave; enough to collect its results in another process."""
 
     data: dict[str, Any] = {}
 
 
 class Settled(NamedTuple):
-    """The end of one ask, and what the provider said of its limits with it."""
+    """The settlement of a request, and the rate limits that the provider reported with it."""
 
     ask: AskId
     settlement: Settlement
@@ -97,13 +97,13 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Absent(msgspec.Struct, frozen=True):
-    """Nothing of the wave can be had: its asks may be sent again. `perhaps_paid`: some may have been answered."""
+    """The wave does not exist: its requests may be sent again. `perhaps_paid`: some may have been answered."""
 
     perhaps_paid: bool = False
 
 
 class Undecided(msgspec.Struct, frozen=True):
-    """It cannot be told yet. Nothing is sent again; ask again in `retry_in` seconds."""
+    """Unknown so far. Nothing is sent again; try again in `retry_in` seconds."""
 
     retry_in: float = 10.0
 
@@ -142,7 +142,7 @@ EndpointState = Literal["up", "down", "trying"]
 
 
 class EndpointFigures(NamedTuple):
-    """How an endpoint has done: requests sent, failed and outstanding, and seconds per answer of late."""
+    """Figures of an endpoint: requests sent, failed and outstanding, and recent seconds per answer."""
 
     url: str
     state: EndpointState
@@ -177,7 +177,7 @@ class Possible(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Spent(msgspec.Struct, omit_defaults=True):
-    """What was paid to one model: replies, tokens, dollars; and how many of the replies have no known price.
+    """Use of one model: replies, tokens, dollars, and the number of replies without a known price.
 
     `longest` is the output of its longest reply. `swell` is by how much its prompts had more tokens than reckoned with.
     """
@@ -192,7 +192,7 @@ class Spent(msgspec.Struct, omit_defaults=True):
 
 
 class Counters(msgspec.Struct, omit_defaults=True):
-    """The figures of a run. They are written in the same commit as what they count.
+    """Counters of a run. They are written in the same commit as what they count.
 
     possible  what may have been paid besides `usd`, for replies that were lost
     flying    how many live requests the last session cut off when it ended
@@ -268,7 +268,7 @@ class RunRecord(msgspec.Struct):
 
     @property
     def deleting(self) -> bool:
-        """Whether the run is to be deleted, and perhaps has been in part: nobody may go on with it."""
+        """Whether the run is being deleted. It must not be resumed."""
         return bool(self.options.get("deleting"))
 
     @property

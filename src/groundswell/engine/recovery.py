@@ -1,4 +1,4 @@
-"""Going on after a stop or a crash: unfinished trials, and waves that were in flight."""
+"""Recovery after a stop or a crash: unfinished trials, and waves that were in flight."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ AT_ONCE = 500
 
 
 async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, earlier_waves: EarlierWaves) -> None:
-    """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
+    """Start unfinished trials of an earlier session without waiting for the driver to submit them again.
 
-    Trials whose program is not known yet, or has changed, are left for the driver.
+    Trials whose program is not loaded yet, or has changed, are left to the driver.
     """
     try:
         left_over = await _start_again(context, admission, earlier_waves) if admission.past else False
@@ -32,7 +32,7 @@ async def recover(context: RunContext, admission: Admission, dispatch: Dispatch,
 
 
 async def _start_again(context: RunContext, admission: Admission, earlier_waves: EarlierWaves) -> bool:
-    """Start unfinished trials; whether some are left over for the driver."""
+    """Start unfinished trials. Returns whether some are left to the driver."""
     journal = context.journal
     for intent, receipt, prints in await journal.open_waves():
         earlier_waves.wait_for_results_of(EarlierWave(intent, receipt, prints))
@@ -53,11 +53,11 @@ async def _start_again(context: RunContext, admission: Admission, earlier_waves:
 
 
 class EarlierWave:
-    """A wave of an earlier session. `prints` has those of its asks that are not settled yet.
+    """A wave of an earlier session. `prints` has the fingerprints of its requests that are not settled.
 
-    A result that comes before its trial is open again waits in `early`. It is not journalled until then: the
-    trial may just be reading its journal. If it is lost to another crash, it is collected again, since a wave
-    does not end before all its results were taken.
+    A result that arrives before its trial is open again waits in `early`. It is not journalled until then, because the
+    trial may be reading its journal. After another crash it is collected again, since a wave only ends when all its
+    results are journalled.
     """
 
     __slots__ = ("early", "intent", "over", "pending", "prints", "receipt")
@@ -74,7 +74,7 @@ class EarlierWave:
 class EarlierWaves:
     """Waves that were in flight when an earlier session ended.
 
-    None of their asks is sent again before it is known what became of it.
+    None of their requests is sent again before it is known what happened to it.
     """
 
     def __init__(self, context: RunContext, dispatch: Dispatch) -> None:
@@ -83,7 +83,7 @@ class EarlierWaves:
         self.asks: dict[AskId, EarlierWave] = {}
 
     def wait_for_results_of(self, wave: EarlierWave) -> None:
-        """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
+        """Hold the requests of a wave until its state is known. A retried request belongs to its last wave."""
         for ask in wave.prints:
             earlier = self.asks.get(ask)
             if earlier is not None:
@@ -92,7 +92,7 @@ class EarlierWaves:
         self._context.spawn(self._regain(wave))
 
     def wait_for(self, pending: PendingAsk) -> bool:
-        """Whether an ask is held; then its settlement will come from the wave that carried it."""
+        """Whether a request is held. Its settlement will then come from its wave."""
         wave = self.asks.get(pending.id)
         if wave is None:
             return False
@@ -103,7 +103,7 @@ class EarlierWaves:
             raise ReplayMismatch(
                 pending.trial.key,
                 pending.wait.path,
-                f"{pending.trial.program} now makes another request here than the one that is in flight",
+                f"{pending.trial.program} now makes another request here than the one in flight",
             )
         wave.pending[pending.id] = pending
         self._dispatch.reuse.rejoin(pending)
@@ -112,7 +112,7 @@ class EarlierWaves:
         return True
 
     async def _regain(self, wave: EarlierWave) -> None:
-        """Find out what became of a wave, and collect what can be had of it."""
+        """Find out what happened to a wave, and collect its results."""
         context, intent = self._context, wave.intent
         if not wave.prints:
             self._release(wave)
@@ -138,14 +138,14 @@ class EarlierWaves:
             if not self._given_up(wave, order, failed):
                 return
         except WaveOutOfReach as gone:
-            context.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
+            context.stop("fault", f"{intent.account}: {gone.fault.message}. Fix this, then resume the run")
             return
         finally:
             self._dispatch.ended(order.lane, order, worked=False)
         self._release(wave)
 
     def _given_up(self, wave: EarlierWave, order: BatchOrder, failed: WaveFailed) -> bool:
-        """Nothing more comes of a wave: what is left of it is retried. Not if that needs a question: it stays open."""
+        """A wave failed: retry its requests, or leave it open if the user must decide. Returns whether it ended."""
         context, left = self._context, [ask for ask in wave.prints if ask not in wave.early]
         if failed.fault.kind is FaultKind.UNSENT:
             self._dispatch.unsent(len(left))
@@ -159,9 +159,9 @@ class EarlierWaves:
         return True
 
     async def _find(self, wave: EarlierWave, transport: Transport) -> None:
-        """Look for a wave whose receipt was never written."""
+        """Search for a wave whose receipt was never written."""
         context, intent = self._context, wave.intent
-        why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
+        why = f"checking whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
         found = await find_out(context, self._dispatch.batches, transport, intent, why)
         if isinstance(found, Absent) and found.perhaps_paid:
             raise WaveLost(may_have_been_taken(intent))  # its asks count as resent when they are sent again
@@ -172,20 +172,21 @@ class EarlierWaves:
             context.journal.add_receipt(intent.id, found)
 
     def _transport(self, intent: Intent) -> Transport:
-        """The transport of a wave, if it is that of the same account still."""
+        """The transport of a wave, if its account still has the same key and address."""
         transport = self._context.lanes.router.transport(intent.transport, intent.account)
-        wave = f"a wave of {len(intent.asks)} asks is in flight on {intent.account} by {intent.transport}"
+        wave = f"a wave of {len(intent.asks)} requests is in flight on {intent.account} by {intent.transport}"
         if transport is None:
-            raise SettingsError(f"{wave}, which is not set up now: give the same accounts as when the run was started")
+            raise SettingsError(f"{wave}, which is not set up now: use the same accounts as when the run was started")
         if isinstance(transport, Batching) and intent.about.owner not in ("", transport.owner):
             raise SettingsError(
-                f"{wave}, but was sent with another key, or to another address, than {intent.account} has now: use "
-                f"that one again; if both belong to the same organisation, `groundswell batches adopt {intent.run}`"
+                f"{wave}, but it was sent with another key or to another address than {intent.account} has now. Use "
+                f"that key and address. If both belong to the same organisation, run "
+                f"`groundswell batches adopt {intent.run}`"
             )
         return transport
 
     def _regained(self, wave: EarlierWave, ask: AskId, settlement: Settlement) -> None:
-        """A result for an ask of an earlier session came, or the ask that an early one waited for."""
+        """A result for a request of an earlier session arrived, or the request for an early result was made."""
         if ask not in wave.prints:
             return
         pending = wave.pending.pop(ask, None)
@@ -199,7 +200,7 @@ class EarlierWaves:
             self._context.journal.end_wave(wave.intent.id)
 
     def _release(self, wave: EarlierWave) -> None:
-        """Nothing more will come of a wave: what is left of it may be sent again."""
+        """A wave has ended: its open requests may be sent again."""
         wave.over = True
         for ask in [ask for ask in wave.prints if ask not in wave.early]:
             self._let_go(wave, ask)
@@ -210,7 +211,7 @@ class EarlierWaves:
             self._context.journal.end_wave(wave.intent.id)
 
     def dismiss(self) -> None:
-        """Nobody will ask for what is held any more: waves that have come in are over."""
+        """The driver has ended: end the waves whose results have all arrived."""
         for wave in {id(wave): wave for wave in self.asks.values() if wave.over}.values():
             self._context.journal.end_wave(wave.intent.id)
 
@@ -221,7 +222,7 @@ class EarlierWaves:
 
 
 async def _has_ended(transport: Transport, order: BatchOrder) -> bool:
-    """Whether the results of a batch are there already, so that what they set free is worth waiting for."""
+    """Whether the results of a batch are already available."""
     if not isinstance(transport, Batching) or order.batch is None:
         return False
     try:

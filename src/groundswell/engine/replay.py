@@ -1,4 +1,4 @@
-"""Running a trial again over its journal: to show what was asked, and to verify that programs still find the same."""
+"""Replays trials from their journals, to show transcripts and to verify that programs still give the same results."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def replay(
 ) -> Conductor:
     """Run a trial as far as its journal goes.
 
-    An ask that differs from what was recorded raises `ReplayMismatch`; a `witness` is shown every ask with its
-    settlement instead, or with None where there is none for it.
+    A request that differs from the recorded one raises `ReplayMismatch`. With a `witness`, that function receives every
+    request with its settlement instead, or with None if there is none.
     """
     conductor = Conductor(program, decode_spec(program, row.spec), row.key, seed)
     waits = conductor.start()
@@ -48,7 +48,7 @@ def replay(
                 conductor.settle(wait, settlement)
             elif known is not None and witness is None:
                 conductor.close()
-                raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
+                raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than the recorded one")
         waits = conductor.advance()
     return conductor
 
@@ -56,9 +56,9 @@ def replay(
 def exchanges(
     program: Program[Any, Any] | None, row: TrialRow, seed: int, recorded: Mapping[str, Recorded]
 ) -> list[Exchange]:
-    """What was said in a trial, in the order in which its program asks.
+    """The requests and replies of a trial, in the order of its program.
 
-    What the program, as it is now, does not ask comes last; that is everything if there is no program.
+    Recorded requests that the program no longer makes come last. Without a program, these are all.
     """
     found: list[Exchange] = []
 
@@ -77,7 +77,7 @@ MOST_NAMED = 20
 
 
 class Verification(msgspec.Struct):
-    """What replaying every trial of a run showed. `differences` names the first few that are not the same."""
+    """Result of replaying every trial of a run. `differences` describes the first few differences."""
 
     trials: int = 0
     asks: int = 0
@@ -89,12 +89,12 @@ class Verification(msgspec.Struct):
 
     @property
     def ok(self) -> bool:
-        """Whether every finished trial asks and results in what was recorded."""
+        """Whether every finished trial makes the recorded requests and has the recorded result."""
         return not (self.other_asks or self.other_results)
 
 
 async def verify(record: RunRecord, journal: Journal) -> Verification:
-    """Replay all trials of a run. No model is called and nothing is written."""
+    """Replay all trials of a run. No request is sent and nothing is written."""
     found = Verification()
     after = record.span[0]
     while rows := await journal.trials(after, AT_ONCE):
@@ -108,7 +108,7 @@ async def verify(record: RunRecord, journal: Journal) -> Verification:
 def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded], found: Verification) -> None:
     program = find_program(row.program)
     if program is None:
-        raise RunError(f"program {row.program} is not known: import the module that has it, then verify")
+        raise RunError(f"program {row.program} is not registered: import the module that defines it, then verify")
     found.trials += 1
     found.asks += len(recorded)
     try:
@@ -124,7 +124,7 @@ def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded
         found.same += 1
     else:
         found.other_results += 1
-        _name(found, f"trial {row.key!r}: another result than was recorded")
+        _name(found, f"trial {row.key!r}: its result differs from the recorded one")
 
 
 def _same(program: Program[Any, Any], conductor: Conductor, row: TrialRow) -> bool:

@@ -1,4 +1,4 @@
-"""What to do about a fault: retry at a time, give up, or stop the run. Pure."""
+"""What to do after a fault: retry, give up, or stop the run. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from groundswell.program.request import Fault, FaultKind
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often and how patiently to retry.
+    """How failed requests are retried, with exponential backoff and jitter.
 
-    An ask that fails `attempts` times has failed. Being refused because there was too much to do is no failure of
-    the ask: it is sent again until it was refused as often as that, and `patience` seconds have passed.
+    Server errors, timeouts and broken connections count as attempts. A request that is refused because of a rate limit
+    or an overload is retried until it was refused `attempts` times and `patience` seconds have passed.
+
+    A `Retry-After` of the provider is obeyed up to 900 seconds, or up to `patience` if that is longer. If the provider
+    asks for more, the run stops and can be resumed later.
+
+    Attributes:
+        attempts: Number of attempts before a request has failed.
+        first_wait: Seconds before the first retry. The wait doubles with every further retry.
+        longest_wait: Maximum seconds between two attempts, if the provider does not say how long to wait.
+        patience: Seconds for which a request is retried that is refused because of load.
     """
 
     attempts: int = 8
@@ -23,17 +32,17 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
 
 class RetryAt(NamedTuple):
-    """Send it again, not before this time."""
+    """Send the request again, not before this time."""
 
     when: float
 
 
 class GiveUp(NamedTuple):
-    """The fault is final: the program gets it."""
+    """The fault is final. The program receives it."""
 
 
 class Stop(NamedTuple):
-    """Nothing sent to this account succeeds: end the run, so that it can be resumed once this is mended."""
+    """No request to this account can succeed: stop the run. It can be resumed once the problem is fixed."""
 
 
 Decision = RetryAt | GiveUp | Stop
@@ -50,15 +59,14 @@ PASSING = frozenset(
     }
 )
 LONGEST_RETRY_AFTER = 900.0
-"""The most seconds that a provider may ask to wait, unless the policy has more patience; else the run stops."""
+"""Maximum `Retry-After` in seconds that is obeyed, unless `patience` is longer. If it is exceeded, the run stops."""
 HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE, FaultKind.CANCELLED})
 
 
 class Tried(NamedTuple):
-    """What became of an ask so far: how often it failed, how often and for how long it was refused.
+    """The history of a request: how often it failed, and how often and for how long it was refused because of load.
 
-    `silent` says that its account has accepted nothing else since then either, `strange` that its model has never
-    answered anything.
+    `silent`: the account has accepted nothing else since the first refusal. `strange`: the model has never answered.
     """
 
     failures: int = 0
@@ -69,7 +77,7 @@ class Tried(NamedTuple):
 
 
 def decide(fault: Fault, tried: Tried, now: float, policy: RetryPolicy, jitter: float) -> Decision:
-    """Decide about a fault, which `tried` counts already; `jitter` is a random number in [0, 1)."""
+    """Decide what to do about a fault. `tried` includes it already; `jitter` is a random number in [0, 1)."""
     told = fault.retry_after or 0.0
     if fault.kind in LOAD | PASSING and told > max(policy.patience, LONGEST_RETRY_AFTER):
         return Stop()

@@ -1,10 +1,10 @@
-"""Replies that need not be paid for: those that some run has, and those that an equal ask in flight will bring.
+"""Reuse of replies: from the cache, and from equal requests in flight.
 
-look       an ask comes up ...
-look_now   ... and with all that came up at about the same time is looked for: does an equal one wait already?
-           does the cache have it? if not, it is sent
-replied    a reply came and is durable: everyone who waits for it gets it, and from now on the cache has it
-failed     no reply came: those who wait for it fail too where another try could only fail, and are asked for elsewhere
+look       a program made a request ...
+look_now   ... which is looked up together with others made at about the same time: is an equal one in flight? is it in
+           the cache? if not, it is sent
+replied    a reply is durable: all requests that wait for it receive it
+failed     no reply came: equal requests fail too if a retry cannot help; otherwise they are sent themselves
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from groundswell.engine.lanes import Lane
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
 
 FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.CONTEXT, FaultKind.FILTERED})
-"""Faults that every equal ask would meet."""
+"""Faults that every equal request would have."""
 
 
 class SharedAsk:
-    """One ask that others wait for as well."""
+    """A request that equal requests wait for."""
 
     __slots__ = ("in_batch", "leader", "reuse", "waiting")
 
@@ -36,11 +36,11 @@ class SharedAsk:
 
 
 SharedAsks = dict[bytes, SharedAsk]
-"""What is being asked for, by cache key; shared by the runs of an engine."""
+"""Requests in flight, by cache key; shared by the runs of an engine."""
 
 
 class Reuse:
-    """Saves one run's asks from being paid for again."""
+    """Looks up the requests of one run in the cache and among requests in flight."""
 
     def __init__(
         self, context: RunContext, asked: SharedAsks, send: Callable[[Lane, PendingAsk], None], settle: Settle
@@ -56,7 +56,7 @@ class Reuse:
 
     @property
     def busy(self) -> bool:
-        """Whether asks are being looked for."""
+        """Whether requests are being looked up."""
         return bool(self._to_look_for)
 
     def begin(self) -> None:

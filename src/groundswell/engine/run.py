@@ -1,15 +1,15 @@
-"""THE main path: how a trial becomes asks, settlements and an outcome. Read `Run` from top to bottom.
+"""The main path: from a spec through requests and replies to an outcome. Read `Run` from top to bottom.
 
-    map, submit   a driver hands over specs; admission.py turns them into trials, new or known
-    start         a trial's program is started ...
-    _drive        ... and runs until it waits; what the journal holds settles at once
-    _meet         an ask that the journal does not hold: dispatch.py sends it in a wave and brings the settlement
-    write         the settlement goes to the journal ...
-    _settled      ... and once it is durable the program goes on: _drive again
-    _finish       the program ended: its outcome goes to the journal ...
-    _deliver      ... and once it is durable, to the driver
+    map, submit   the driver submits specs; admission.py turns them into trials, new or already known
+    start         starts the program of a trial ...
+    _drive        ... which runs until it waits; replies that the journal has are used immediately
+    _meet         a request that is not in the journal: dispatch.py sends it and returns the settlement
+    write         writes the settlement (reply or fault) to the journal ...
+    _settled      ... and continues the program once it is durable: _drive again
+    _finish       the program ended: writes its outcome to the journal ...
+    _deliver      ... and hands it to the driver once it is durable
 
-Everything runs on one event loop; only transports and the journal wait for anything.
+Everything runs on one event loop. Only transports and the journal do I/O.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 AT_ONCE = frozenset({"interrupted", "cancelled", "deadline"})
-"""Stops that wait for nothing but what would be lost."""
+"""Reasons to stop without waiting for batches whose results are arriving."""
 
 
 class BatchInFlight(NamedTuple):
-    """A batch at its provider, or on its way there.
+    """A batch that is at its provider, or being sent.
 
-    sent    whether the provider has taken it
-    since   when it left, by the run's clock
-    info    the batch as it was when it was last looked at
+    sent    whether the provider has accepted it
+    since   when it was sent, by the run's clock
+    info    the batch at the last poll
     """
 
     account: str
@@ -75,7 +75,10 @@ class BatchInFlight(NamedTuple):
 
 
 class Run(StoredRun):
-    """One execution of an experiment. A driver submits trials to it and gets their outcomes."""
+    """An open run. A driver submits trials to it and receives their outcomes.
+
+    `Engine.run` opens one; a driver receives it as its first argument.
+    """
 
     def __init__(
         self,
@@ -128,41 +131,41 @@ class Run(StoredRun):
         )
         self.earlier_waves = EarlierWaves(context, self.dispatch)
 
-    # What can be seen of it.
+    # State.
 
     @property
     def counters(self) -> Counters:
-        """The figures of the run so far."""
+        """Counters of the run so far: trials, requests, tokens and cost."""
         return self.context.counters
 
     @property
     def options(self) -> RunOptions:
-        """How it is carried out."""
+        """Options of the run."""
         return self.context.options
 
     @property
     def clock(self) -> Clock:
-        """The time that it goes by."""
+        """Clock of the run."""
         return self.context.clock
 
     @property
     def journal(self) -> Journal:
-        """Where it writes what happens."""
+        """Journal of the run."""
         return self.context.journal
 
     @property
     def listeners(self) -> Sequence[Listener]:
-        """Who is told what happens."""
+        """Functions that receive the events of the run."""
         return self.context.listeners
 
     @property
     def open(self) -> Mapping[int, OpenTrial]:
-        """The trials under way, by number."""
+        """Open trials, by number."""
         return self.context.open
 
     @property
     def expected(self) -> int | None:
-        """How many trials there will be, if that is known; a driver that knows it may set it."""
+        """Total number of trials, if known. A driver may set it, for progress and forecasts."""
         return self.context.expected
 
     @expected.setter
@@ -171,32 +174,32 @@ class Run(StoredRun):
 
     @property
     def stopping(self) -> RunStopped | None:
-        """Why nothing more is sent, once that is so."""
+        """Why the run stopped sending requests; None while it sends."""
         return self.context.stopping
 
     @property
     def error(self) -> Exception | None:
-        """What ended the run, if something did."""
+        """The error that ended the run, if any."""
         return self.context.error
 
     @property
     def over(self) -> RunStopped | Exception | None:
-        """Why no more work is taken, if none is."""
+        """Why the run accepts no more trials; None while it does."""
         return self.context.over
 
     @property
     def in_flight(self) -> int:
-        """How many asks are under way, in batches too."""
+        """Number of requests in flight, including those in batches."""
         return self.dispatch.in_flight
 
     @property
     def live_in_flight(self) -> int:
-        """How many live requests are under way: what they bring is lost if they are cut off."""
+        """Number of live requests in flight. Their replies are lost if the process ends now."""
         return self.dispatch.live_in_flight
 
     @property
     def batches_in_flight(self) -> Sequence[BatchInFlight]:
-        """The batches that are at their providers, or on their way there."""
+        """The batches that are at their providers, or being sent."""
         return [
             BatchInFlight(
                 order.intent.account, len(order.intent.asks), order.receipt is not None, order.since, order.info
@@ -206,24 +209,36 @@ class Run(StoredRun):
 
     @property
     def waits(self) -> Sequence[tuple[str, float | None]]:
-        """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""
+        """Accounts that accept no request now, with the seconds to wait; None: until they answer again."""
         return self.context.lanes.waits()
 
     def forecast(self, trials: int) -> Range | None:
-        """What the run will have cost when so many trials have ended; None while too little is known."""
+        """Forecast of the cost of the run after `trials` trials; None until enough trials have ended."""
         counters = self.counters
         begun = sum(trial.usd for trial in self.open.values())
         return forecast(counters.usd, begun, trials - counters.settled, self.dispatch.spending.tally)
 
-    # What a driver uses.
+    # For drivers.
 
     async def map(
         self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
     ) -> AsyncGenerator[Outcome[R], None]:
-        """Run a program on every spec, and yield the outcomes in the order of the specs.
+        """Run a program on every spec and yield the outcomes.
 
-        Specs are taken from the iterable as trials end, so there may be millions. With `ordered=False`
-        outcomes come as they are ready; then nothing that is decided from them can be reproduced.
+        Specs are read from the iterable as trials end, so there may be millions.
+
+        Args:
+            program: The program.
+            specs: Specs of the trials.
+            replicates: Number of trials for each spec.
+            ordered: Yield outcomes in the order of the specs. If False, outcomes are yielded as they are ready, and
+                decisions that depend on their order cannot be reproduced.
+
+        Yields:
+            The outcome of each trial.
+
+        Raises:
+            RunStopped: If the run stops before all trials have ended.
         """
         arrivals = Outcomes(ordered)
         self.admission.maps.add(arrivals)
@@ -240,30 +255,51 @@ class Run(StoredRun):
             self.admission.maps.discard(arrivals)
 
     async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
-        """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
+        """Run a program on one spec and wait for its outcome.
+
+        Args:
+            program: The program.
+            spec: Spec of the trial.
+            key: Key of the trial, unique in the run. Default: a hash of the spec.
+
+        Returns:
+            The outcome of the trial.
+
+        Raises:
+            DuplicateKey: If the key was already submitted.
+            RunStopped: If the run stops before the trial has ended.
+        """
         return await self.admission.submit(program, spec, key)
 
     def relies_on(self, program: Program[Any, Any], parts: Sequence[Program[Any, Any]]) -> None:
-        """Say which programs a program calls that its own module does not show: settings may name them.
+        """Declare programs that a program calls and that its own module does not show, for example from settings.
 
-        If one of them has changed when the run is resumed, that is refused; or, if changes are accepted, the trials of
-        the program are scored anew.
+        If one of them has changed when the run is resumed, the resume is refused. If changes are accepted, the trials
+        of the program are scored again.
         """
         self.admission.relies_on(program, parts)
 
     async def keep(self, name: str, body: str) -> None:
-        """Keep something with the run, durably: a checkpoint, that a driver goes on from instead of beginning anew.
+        """Store a checkpoint with the run, from which a resumed driver can continue. `StoredRun.kept` reads it.
 
-        A driver that does so must come to the same from there as from the beginning. What is kept goes with the run,
-        and before a run is resumed with changed code, or with new attempts at what is missing.
+        A driver must get the same results from a checkpoint as from the start. Checkpoints are deleted with the run,
+        and before a run is resumed with changed code or with `retry_missing`.
+
+        Args:
+            name: Name of the checkpoint. A later one with the same name replaces it.
+            body: Text to store.
         """
         await self.journal.keep(name, body)
 
     def report(self, done: int, figures: Mapping[str, float], words: str, *, who: str = "") -> None:
-        """Say how far a driver is, in its own terms; displays show the words, and listeners get the figures.
+        """Report the progress of a driver.
 
-        Of several that report, as the learners of a training, `who` tells them apart: each has a line of its own. What
-        is said in nobody's name stands until somebody reports.
+        Args:
+            done: Steps that are done.
+            figures: Numbers for listeners.
+            words: Text for the progress display.
+            who: Which part of the driver reports, for example one of several learners. Each has its own line. A line
+                without a name is replaced by the next report.
         """
         self._reported.pop("", None)
         self._reported[who] = words
@@ -275,11 +311,11 @@ class Run(StoredRun):
 
     @property
     def words(self) -> str:
-        """What was last reported: a line for each that did."""
+        """The last reports of the driver, one line for each part."""
         return "\n".join(self._reported.values())
 
     async def end(self, error: BaseException | None = None) -> None:
-        """End this session of the run, as leaving its engine does, so that the run can be opened again."""
+        """End this session of the run, as leaving the engine does. The run can then be opened again."""
         await self._end(self, error)
 
     async def __aenter__(self) -> Run:
@@ -289,41 +325,46 @@ class Run(StoredRun):
         await self._end(self, error)
 
     def lane_of(self, request: Request) -> Lane:
-        """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
+        """The lane of a request. Raises `SettingsError` if the model cannot be reached."""
         return self.context.lane_of(request)
 
     def price(self, request: Request, usage: Usage) -> float | None:
-        """What a request would cost, the way it would go, if it used so much: in dollars, if that is known."""
+        """Price in dollars of a request with this usage; None if it is unknown."""
         return self.dispatch.spending.price(self.lane_of(request), request, usage)
 
     def stop(self, reason: str, why: str) -> None:
-        """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
+        """Stop the run: send nothing more, journal the replies in flight, then raise `RunStopped` in the driver.
+
+        Args:
+            reason: Short reason, such as `cancelled` or `budget`. It determines the status of the run.
+            why: Message for the user.
+        """
         self.context.stop(reason, why)
 
     def abort(self, error: Exception) -> None:
-        """End with an error, as a stop does; if it is the store's, at once. The run can be resumed."""
+        """Stop the run with an error, after the replies in flight unless the store failed. It can be resumed."""
         self.context.abort(error)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do work beside; if it fails, the run does."""
+        """Run a task in the background. If it fails, the run fails."""
         return self.context.spawn(work)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, by the run's clock."""
+        """Sleep, by the run's clock."""
         await self.context.pause(seconds)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that it is on."""
+        """The event loop of the run."""
         return self.context.loop
 
     @property
     def busy(self) -> bool:
-        """Whether trials are under way, or a `map` is."""
+        """Whether there are open trials or an unfinished `map`."""
         return bool(self.open or self.admission.maps)
 
     async def ensure_recovered(self) -> None:
-        """Go on with what an earlier session left, once."""
+        """Recover what an earlier session left unfinished, once."""
         if self.error is not None:
             raise self.error
         if self._opening is None:
@@ -333,7 +374,7 @@ class Run(StoredRun):
         await asyncio.shield(self._opening)
 
     async def wait_for_live(self) -> None:
-        """Send nothing more, and wait for the replies that would be paid for and lost."""
+        """Send nothing more, and wait for live replies, which would otherwise be paid for and lost."""
         if not isinstance(self.error, StoreError):
             self.context.stopping = self.stopping or self._ended()
             self.dispatch.schedule()
@@ -342,13 +383,13 @@ class Run(StoredRun):
             await self._all_back
 
     async def call_off(self) -> None:
-        """The driver has all it wants: end what is still at providers."""
+        """The driver has returned: cancel the batches that are still at providers."""
         await self.journal.flush()  # what was about to leave does not
         self.earlier_waves.dismiss()
         await self.dispatch.batches.call_off()
 
     async def close(self) -> None:
-        """Let go of everything; what is unfinished stays in the store."""
+        """Release all resources. Unfinished trials stay in the store."""
         self.dispatch.close()
         await self.context.end_tasks()
         self.dispatch.note_cut_off()
@@ -365,7 +406,7 @@ class Run(StoredRun):
             self.context.error = self.error or self._ended()
 
     def _ended(self) -> RunStopped:
-        return RunStopped("ended", f"run {self.record.title!r} has ended: open it again to go on")
+        return RunStopped("ended", f"run {self.record.title!r} has ended: open it again to continue")
 
     # The path of a trial.
 
@@ -377,7 +418,7 @@ class Run(StoredRun):
         recorded: dict[str, Recorded] | None = None,
         inherited: dict[str, Recorded] | None = None,
     ) -> OpenTrial:
-        """Open a trial and run it up to its first waits; one that is new, once it is durable."""
+        """Open a trial and run it up to its first requests. A new trial is committed first."""
         given = decode_spec(program, row.spec)
         conductor = Conductor(program, given, row.key, self.record.seed)
         trial = OpenTrial(row, program, given, conductor, deliver=deliver, recorded=recorded, inherited=inherited)
@@ -391,14 +432,14 @@ class Run(StoredRun):
         return trial
 
     def _started(self, trial: OpenTrial) -> None:
-        """A trial is known to the store: it can begin. Before that, nobody would know what it had sent."""
+        """A new trial is durable: start it. Before that, a crash would lose track of its requests."""
         self.committing -= 1
         if trial.conductor is not None and self.context.error is None:
             self._drive(trial, trial.conductor.start())
         self.dispatch.schedule()
 
     def _drive(self, trial: OpenTrial, waits: list[Wait]) -> None:
-        """Run a program until it waits for something that the journal does not hold."""
+        """Run a program until it waits for something that is not in the journal."""
         conductor = trial.conductor
         assert conductor is not None
         try:
@@ -409,11 +450,11 @@ class Run(StoredRun):
                 waits = conductor.advance() if settled else []
             if conductor.ended:
                 self._finish(trial, conductor)
-        except Exception as error:  # noqa: BLE001  nobody waits for what drives a trial: unheard, it would hang the run
+        except Exception as error:  # noqa: BLE001  no caller handles it: unreported, it would hang the run
             self.abort(error)
 
     def _meet(self, trial: OpenTrial, conductor: Conductor, wait: Wait) -> bool:
-        """Settle an ask at once, if that can be done; otherwise send it on its way."""
+        """Settle a request immediately if possible; otherwise pass it on. Returns whether it is settled."""
         try:
             if trial.recorded and self._replay(trial, conductor, wait):
                 return True
@@ -436,7 +477,7 @@ class Run(StoredRun):
         return False
 
     def _replay(self, trial: OpenTrial, conductor: Conductor, wait: Wait) -> bool:
-        """Settle an ask from the journal, if it is there and is the same ask."""
+        """Settle a request from the journal, if it has the same request at this position."""
         known = trial.recorded.pop(wait.path, None) if trial.recorded else None
         if known is None:
             return False
@@ -446,8 +487,8 @@ class Run(StoredRun):
             raise ReplayMismatch(
                 trial.key,
                 wait.path,
-                f"{trial.program} now makes another request here than the one that run {self.record.title!r} "
-                "recorded; restore the program, or start a new run or a fork",
+                f"{trial.program} now makes another request here than run {self.record.title!r} recorded. "
+                "Restore the program, or start a new run or a fork",
             )
         self.context.counters.replayed += 1
         trial.answered = trial.answered or type(known[1]) is not Returned
@@ -455,7 +496,7 @@ class Run(StoredRun):
         return True
 
     def _inherit(self, inherited: dict[str, Recorded], pending: PendingAsk) -> bool:
-        """Settle an ask from the run that this one was forked from, if it was the same there."""
+        """Settle a request from the run that this one was forked from, if that has the same request."""
         known = inherited.pop(pending.wait.path, None)
         if known is None or known[0] != pending.print:
             return False
@@ -464,11 +505,11 @@ class Run(StoredRun):
         return True
 
     async def _call(self, pending: PendingAsk, request: Invoke) -> None:
-        """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
+        """Call a registered function. Its value is encoded as JSON and decoded, as in a replay."""
         function = find_function(request.function)
         if function is None:
             self._calling -= 1
-            raise SettingsError(f"no function {request.function!r} is registered: import the module that has it")
+            raise SettingsError(f"function {request.function!r} is not registered: import the module that defines it")
         settlement: Settlement
         try:
             arguments, options = deepcopy((request.arguments, request.options or {}))  # the program keeps its own
@@ -486,9 +527,9 @@ class Run(StoredRun):
         self.write(pending, settlement, None)
 
     def write(self, pending: PendingAsk, settlement: Settlement, wave: int | None) -> None:
-        """Make a settlement durable before its program sees it; one that a model has just given goes to the cache too.
+        """Write a settlement to the journal before its program sees it; new replies also go to the cache.
 
-        A reply that holds text which cannot be stored becomes a fault.
+        A reply with text that cannot be stored becomes a fault.
         """
         pending.enter(SETTLED)
         trial, print_, key = pending.trial, pending.print, pending.cache_key
@@ -502,14 +543,14 @@ class Run(StoredRun):
         try:
             add(ask, print_, wave, settlement, self._settled, pending, settlement, cache_key=key)
         except UnicodeEncodeError:
-            problem = "the reply holds text that is not valid Unicode"
+            problem = "the reply contains text that is not valid Unicode"
             settlement = Fault(FaultKind.GARBLED, problem, None, pending.attempts)
             self.context.counters.failed += 1
             add(ask, print_, wave, settlement, self._settled, pending, settlement)
         self.committing += 1
 
     def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:
-        """A settlement is durable: the program goes on."""
+        """A settlement is durable: continue the program."""
         self.committing -= 1
         self.dispatch.durable(pending, settlement)
         trial = pending.trial
@@ -540,7 +581,7 @@ class Run(StoredRun):
         self.admission.made_room()
 
     def _count(self, trial: OpenTrial, kind: str | None) -> None:
-        """Count an outcome, instead of the one that the trial had if it was scored again."""
+        """Count an outcome. If the trial was scored again, it replaces the earlier one."""
         if trial.earlier_outcome is not None:
             self.context.counters.usable -= trial.earlier_fault is None
             self.context.counters.missing -= trial.earlier_fault is not None
@@ -559,17 +600,17 @@ class Run(StoredRun):
         self.admission.made_room()
         self.dispatch.schedule()
 
-    # Standing still.
+    # Stopping.
 
     def quiet(self) -> bool:
-        """Whether no program can go on before something is sent."""
+        """Whether all programs wait for requests that have not been sent."""
         return not (self.committing or self._calling or self.admission.busy)
 
     def halt_when_still(self) -> None:
-        """After a stop, once everything has landed and is durable: tell the driver.
+        """After a stop, once all replies in flight have arrived and are durable: raise the error in the driver.
 
-        A batch whose results are coming in lands too: else one with faults that stop a run would stop it for ever.
-        But who wants an end now does not wait for them: they may come slowly, and can be collected by another session.
+        A batch whose results are arriving is awaited too. Otherwise a batch with faults that stop a run would stop it
+        on every resume. After an interrupt or a deadline it is not awaited: another session can collect it.
         """
         receiving = self.dispatch.batches.receiving and not (self.stopping and self.stopping.reason in AT_ONCE)
         live_in_flight = self.dispatch.live_in_flight or receiving
@@ -583,7 +624,7 @@ class Run(StoredRun):
 
 
 def _guarded(function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Call a function in a thread. No future can carry a StopIteration: it would be waited for without end."""
+    """Call a function in a thread. A future cannot carry a StopIteration, so it is converted."""
     try:
         return function(*arguments, **options)
     except StopIteration as error:

@@ -1,11 +1,11 @@
-"""What waits to be sent in one run, and what leaves now. Read `Scheduler` from top to bottom.
+"""The queues of a run, and which requests are sent now. Read `Scheduler` from top to bottom.
 
-send        which of the queued asks leave, and whether the budget allows it
-_ship       in batches, as much as these hold ...
-go_live     ... unless they had better go live, or are among the few that failed in one
-_send_live  live, as many as the rate limit of their account allows
-refused     a batch found no room at its provider, or nobody takes batches there
-look_again  nothing may leave before some time
+send        sends queued requests, if the budget allows it
+_ship       in batches, up to their maximum size ...
+go_live     ... or live, if that is better or if they are the few that failed in a batch
+_send_live  live, as many as the rate limit of the account allows
+refused     the provider refused a batch: wait for room in its queue, or send live
+look_again  sets a timer for the next attempt
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from groundswell.program.request import FaultKind
 
 WHOLE_WAVE = 50_000
 CALLS_AT_ONCE = 4
-"""Where a wave is one call: how many may be under way, so that the next one gathers what comes up meanwhile."""
+"""Where a wave is one call: maximum number of calls in flight. The next call collects what arrives meanwhile."""
 
 
 def sendable(queued: int, released: int, *, quiet: bool) -> int:
-    """How many queued asks should leave through a barrier, as far as limits allow.
+    """How many queued requests a barrier releases.
 
-    It waits until the run is quiet, when no program can go on and nothing comes in, and then releases everything: one
-    wave holds all that can travel together, even if limits let it leave only piece by piece. Batches that are at their
-    providers have their own time: trials that wait for them are other ones than those whose asks are queued.
+    It waits until the run is quiet, when no program can continue and nothing is arriving, and then releases everything.
+    So one wave has all requests that can be sent together, even if limits let them leave in parts. Batches at their
+    providers do not matter: the trials that wait for them are not those whose requests are queued.
     """
     return released or (queued if quiet else 0)
 
 
 def cut(count: int, max_wave: int) -> list[int]:
-    """Split asks into the fewest waves of nearly equal size."""
+    """Split requests into the fewest waves of nearly equal size."""
     waves = ceil(count / max_wave)
     return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
 
 
 def trial_window(slots: int, *, barrier: bool, unopened: int | None = None) -> int:
-    """How many trials to keep open; `unopened` is how many there are besides, if that is known.
+    """How many trials to keep open; `unopened` is the number of trials that are not open yet, if known.
 
-    A stream keeps twice as many as there are slots: that hides the time that commits take. When no more than that are
-    left, they are opened all at once: what begins late ends late, with most of the slots idle (bench/waves.py). Barrier
-    waves want every trial, up to what a provider's batch holds.
+    A stream keeps twice as many open as there are slots, which hides the time of commits. When no more than that are
+    left, all of them are opened, because trials that start late would leave most slots idle at the end
+    (bench/waves.py). Barrier waves need every trial, up to the size of a provider's batch.
     """
     if barrier:
         return WHOLE_WAVE
@@ -62,13 +62,13 @@ def trial_window(slots: int, *, barrier: bool, unopened: int | None = None) -> i
 
 
 class Queue:
-    """What waits for one lane, and what is under way on it.
+    """The queue of one lane, and what is in flight on it.
 
-    asks         they wait to be sent; `released` counts those of a wave that may leave and have not left yet
+    asks         requests that wait to be sent; `released` of them belong to a wave that may be sent now
     cohort       how many were released at once
-    in_flight    how many asks the rate limiter counts as in flight
-    uncommitted  how many replies have come and are not durable yet
-    calls        how many waves are under way, where a wave is one call
+    in_flight    how many requests the rate limiter counts as in flight
+    uncommitted  how many replies have arrived and are not durable yet
+    calls        how many waves are in flight, where a wave is one call
     """
 
     __slots__ = ("asks", "calls", "cohort", "in_flight", "released", "uncommitted")
@@ -85,10 +85,10 @@ class Queue:
 class Queues:
     """The queues of one run.
 
-    in_flight       how many asks are under way, in waves or by themselves
-    live_in_flight  how many of them are live requests: what these bring is lost with their connection, while a
-                    batch can be collected by another process
-    retrying        how many failed and will be queued again
+    in_flight       number of requests in flight
+    live_in_flight  how many of them are live; their replies are lost with the connection, while a batch can be
+                    collected by another process
+    retrying        number of failed requests that will be queued again
     """
 
     def __init__(self, context: RunContext, at_risk: AtRisk, made_room: Callable[[], None]) -> None:
@@ -128,9 +128,9 @@ LOOK_AGAIN = 0.05
 
 
 class Scheduler:
-    """Lets the asks of one run leave.
+    """Sends the requests of one run.
 
-    `quiet` says whether no program can go on before something is sent.
+    `quiet` says whether all programs wait for requests that have not been sent.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Scheduler:
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
     def send(self, lane: Lane, queue: Queue, now: float) -> None:
-        """Send what may leave on one lane."""
+        """Send what may be sent on one lane."""
         if self._context.recovering:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
@@ -171,7 +171,7 @@ class Scheduler:
             self._send_live(lane, queue, now)
 
     def _send_live(self, lane: Lane, queue: Queue, now: float) -> None:
-        """Let asks leave live, as many as limits allow. This is the path of almost every ask: it takes few steps."""
+        """Send requests live, as many as limits allow. Almost every request takes this path, so it has few steps."""
         most = self._release(lane, queue) if self._in_waves else len(queue.asks)
         if not lane.together:
             # No more are in flight, or have come back and are not durable yet, than a crash may lose.
@@ -191,7 +191,7 @@ class Scheduler:
                 self._depart(lane, queue, leaving, now)
 
     def _release(self, lane: Lane, queue: Queue) -> int:
-        """How many of the queued asks belong to a wave that may leave."""
+        """How many of the queued requests belong to a wave that may be sent."""
         fresh = not queue.released and self._quiet()
         wanted = sendable(len(queue.asks), queue.released, quiet=fresh)
         if wanted and fresh:
@@ -201,7 +201,7 @@ class Scheduler:
         return wanted
 
     def _ship(self, lane: Lane, queue: Queue, wanted: int, now: float, *, fresh: bool) -> None:
-        """Let asks go in batches, or live where that is better."""
+        """Send requests in batches, or live if that is better."""
         if fresh:
             queue.cohort = wanted
             queue.asks = deque(sorted(queue.asks, key=_ask))  # batches are the same however replies came in
@@ -222,7 +222,7 @@ class Scheduler:
             self._delivery.commit(lane, wave, self._batches.about(lane, wave))
 
     def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
-        """How many asks go into each batch."""
+        """How many requests go into each batch."""
         if lane.quota is None:
             return cut(count, min(lane.transport.max_wave, self._context.options.batch_size or WHOLE_WAVE))
         sizes = self._batches.cut(lane, queue.asks, count, now)
@@ -231,7 +231,7 @@ class Scheduler:
         return sizes
 
     def _few_go_live(self, lane: Lane, live: Lane, queue: Queue) -> bool:
-        """Whether some of the asks are the few that failed in a batch. These go ahead, and the rest waits for them."""
+        """Whether some of the requests are the few that failed in a batch. These are sent first, and the rest waits."""
         few = self._batches.few(queue.asks)
         if few:
             leaving = {pending for some in few.values() for pending in some}
@@ -241,7 +241,7 @@ class Scheduler:
         return bool(few)
 
     def go_live(self, lane: Lane, live: Lane, pendings: list[PendingAsk], why: str) -> None:
-        """Asks that could travel in a batch leave live."""
+        """Send requests live that could be batched."""
         self._batches.tell(lane, live.transport.name, len(pendings), why)
         queue = self._queues.of(live)
         queue.asks.extendleft(reversed(pendings))
@@ -251,7 +251,7 @@ class Scheduler:
         self._context.schedule()
 
     def _quiet(self) -> bool:
-        """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
+        """Whether a barrier opens: no program can continue, and nothing is arriving, batches aside."""
         queues = self._queues
         waits = (
             queues.live_in_flight
@@ -263,14 +263,14 @@ class Scheduler:
         return not waits and self._programs_wait()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
-        """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
+        """How many of the queued requests the budget allows. If none, and none is in flight, the run stops."""
         allowed, refusal = self._spending.affords(lane, queue.asks, wanted, now)
         if refusal is not None and not allowed and not self._queues.in_flight:
             self._context.stop("budget", refusal)
         return allowed
 
     def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
-        """The next asks, as many as the rate limiter lets go."""
+        """The next requests, as many as the rate limiter allows."""
         pace, asks = lane.pace, queue.asks
         leaving: list[PendingAsk] = []
         while len(leaving) < most:
@@ -285,7 +285,7 @@ class Scheduler:
         return leaving
 
     def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
-        """All that waits, if the rate limiter lets one call go."""
+        """All queued requests, if the rate limiter allows one call."""
         if queue.calls >= CALLS_AT_ONCE:
             return []
         whole = list(islice(queue.asks, most))
@@ -298,7 +298,7 @@ class Scheduler:
         return [queue.asks.popleft() for _ in whole]
 
     def _depart(self, lane: Lane, queue: Queue, leaving: list[PendingAsk], now: float) -> None:
-        """Hand asks over that leave: each by itself, or together in a call."""
+        """Hand requests to the delivery: one by one, or together in a call."""
         if queue.released:
             queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
@@ -312,7 +312,7 @@ class Scheduler:
             self._delivery.together(lane, wave)
 
     def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
-        """The pace holds asks back until then, or until something comes back."""
+        """The rate limiter holds requests back until then, or until a reply arrives."""
         if when < inf:
             self.look_again(when)
         elif not queue.in_flight:  # slots that other engines hold free themselves without a word
@@ -329,21 +329,21 @@ class Scheduler:
             pending.enter(IN_FLIGHT)
 
     def refused(self, lane: Lane, pendings: list[PendingAsk], amount: int, failed: WaveFailed) -> None:
-        """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way.
+        """A provider refused a batch whose requests are valid: wait for room, or send them live.
 
-        The asks are in their queue again; `amount` is the room that they had.
+        The requests are in their queue again; `amount` is the room that they had.
         """
         live, quota, queue = lane.live, lane.quota, self._queues.of(lane)
         wanted = [pending for pending in pendings if pending.wanted]
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
         if live is None or quota is None:
-            self._context.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
+            self._context.stop("fault", f"{lane.account}: {failed.fault.message}. Fix this, then resume the run")
         elif not isinstance(failed, QueueFull):
-            quota.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+            quota.shut = f"{lane.account} accepts no batches: {failed.fault.message}"
         elif len(pendings) == 1 and quota.empty:
             queue.released -= len(wanted)
-            why = f"the queue of {lane.account} has no room for it, even by itself: {failed.fault.message}"
+            why = f"the batch queue of {lane.account} is too small for this request: {failed.fault.message}"
             self.go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
         else:
             self._wait_for_room(lane, quota, amount, failed)
@@ -361,7 +361,7 @@ class Scheduler:
         )
 
     def look_again(self, when: float) -> None:
-        """See to it that what may leave is looked at again by then."""
+        """Check the queues again at this time at the latest."""
         if self._alarm is not None:
             if self._alarm[0] <= when:
                 return
@@ -383,6 +383,6 @@ def _ask(pending: PendingAsk) -> AskId:
 
 
 def _demand(pendings: Sequence[PendingAsk]) -> Demand:
-    """What the tokens of a call may come to."""
+    """Expected tokens of a call."""
     usages = [expected_usage(pending.request) for pending in pendings]
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))

@@ -1,4 +1,4 @@
-"""What a run may spend, does spend and will have spent. What is in flight counts as spent."""
+"""Budget, spending and cost forecast of a run. Requests in flight count as spent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from groundswell.program.request import (
 
 
 class Range(msgspec.Struct, frozen=True, array_like=True):
-    """From a low figure to a high one. As JSON it is a list of the two."""
+    """A range from a low to a high figure. In JSON it is a list of the two."""
 
     low: float
     high: float
@@ -41,11 +41,11 @@ class Range(msgspec.Struct, frozen=True, array_like=True):
         return Range(self.low * factor, self.high * factor)
 
     def __or__(self, other: Range) -> Range:
-        """The range that holds both."""
+        """The smallest range that contains both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def longer(self, other: Range) -> Range:
-        """The longer of two, whatever each comes to."""
+        """The range of the longer of two durations."""
         return Range(max(self.low, other.low), max(self.high, other.high))
 
     def __contains__(self, figure: float) -> bool:
@@ -56,14 +56,14 @@ NOTHING = Range(0, 0)
 
 
 FEWEST = 20
-"""So many trials must have ended before anything is said."""
+"""Number of trials that must have ended before there is a forecast."""
 
 
 class Tally:
-    """What ended trials cost: how many, their sum and the sum of their squares, kept as they end.
+    """Cost of ended trials: their number, sum and sum of squares.
 
-    A trial that got replies from the cache, the journal or the run it was forked from says nothing of what another
-    costs that must pay for all of them: these are only counted, in `reused`.
+    Trials that used replies from the cache, the journal or a parent run do not show what a trial costs without them.
+    They are only counted, in `reused`.
     """
 
     __slots__ = ("paid", "reused", "squares", "usd")
@@ -85,10 +85,10 @@ class Tally:
 
 
 def forecast(spent: float, begun: float, left: int, tally: Tally) -> Range | None:
-    """The total cost of a run, in nineteen cases of twenty if its trials are alike; None while too little is known.
+    """A 95% interval for the total cost of a run, if its trials are alike; None until enough trials have ended.
 
-    `spent` is what all its trials have cost, `begun` the part of that for trials that have not ended, and `left` how
-    many have not. High: all of these pay for every reply. Low: as many as before get theirs for nothing.
+    `spent` is the cost so far, `begun` the part of it for unfinished trials, and `left` the number of unfinished
+    trials. The high figure assumes that none of these uses the cache, the low one that the same share as before does.
     """
     if tally.paid < FEWEST:
         return None
@@ -101,27 +101,27 @@ def forecast(spent: float, begun: float, left: int, tally: Tally) -> Range | Non
 
 
 def _doubt(spread: float, left: float, seen: int) -> float:
-    """How far the sum of what is left may lie from what the mean of what was seen leads to expect."""
+    """Half the width of the interval for the sum of the remaining costs, given the observed ones."""
     freedom = seen - 1
-    times = 2.2 + 2.4 / freedom  # a little more than Student's t at 97.5 %: costs have long tails
+    times = 2.2 + 2.4 / freedom  # slightly more than Student's t at 97.5 %, because costs have long tails
     return times * spread * sqrt(left * (1 + left / seen))
 
 
 PER_MESSAGE = 6
 PER_IMAGE = 3000
 WITH_SCHEMA = 400
-"""Tokens that frame a message, that an image takes, and that a provider puts before tools and schemas."""
+"""Tokens that are added for each message, for an image, and for tools and schemas."""
 LONG_REPLY = 1024
 LONG_THOUGHT = 8192
-"""Tokens that are held back for a reply of unknown length, and for one with reasoning ..."""
+"""Tokens that are reserved for a reply of unknown length, and for one with reasoning ..."""
 CLAUDE_REPLY = 4096
-"""... and for one of Claude, where this is the limit that is sent to Anthropic if the program sets none ..."""
+"""... and for one of Claude, where this limit is sent to Anthropic if the program sets none ..."""
 ENOUGH = 16
-"""... until so many replies of a model have been seen; then twice the longest of them."""
+"""... until this many replies of a model have arrived; from then on, twice the longest of them."""
 
 
 class Amounts(msgspec.Struct):
-    """An amount of everything that is limited."""
+    """Amounts of everything that can be limited."""
 
     calls: int = 0
     tokens: int = 0
@@ -129,8 +129,9 @@ class Amounts(msgspec.Struct):
 
 
 class Budget:
-    """Counts what was spent, what may have been spent for replies that were lost, and what is reserved for asks in
-    flight. Limits are held against the sum of the three.
+    """Counts what was spent, what may have been spent on lost replies, and what is reserved for requests in flight.
+
+    Limits apply to the sum of the three.
     """
 
     def __init__(
@@ -146,15 +147,15 @@ class Budget:
         """Why this much more may not be sent, or None if it may."""
         limits, spent, held, possible = self.limits, self.spent, self.reserved, self.possible
         if limits.seconds is not None and now - self._started >= limits.seconds:
-            return f"the time limit of {limits.seconds:g} s is over"
+            return f"the time limit of {limits.seconds:g} s has been reached"
         if limits.calls is not None and spent.calls + possible.calls + held.calls + calls > limits.calls:
             return f"the budget of {limits.calls} calls is used up"
         if limits.tokens is not None and spent.tokens + possible.tokens + held.tokens + tokens > limits.tokens:
-            lost = f"{possible.tokens} may have been paid for lost replies, " if possible.tokens else ""
-            left = f"{spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may take {tokens}"
+            lost = f"up to {possible.tokens} for lost replies, " if possible.tokens else ""
+            left = f"{spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may need {tokens}"
             return f"the budget of {limits.tokens} tokens is used up ({left})"
         if limits.usd is not None and spent.usd + possible.usd + held.usd + usd > limits.usd:
-            lost = f"{_usd(possible.usd)} may have been paid for lost replies, " if possible.usd else ""
+            lost = f"up to {_usd(possible.usd)} for lost replies, " if possible.usd else ""
             held_back = f"{_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
             left = f"{_usd(spent.usd)} spent, {lost}{held_back}"
             return f"the budget of ${limits.usd:g} is used up ({left})"
@@ -474,8 +475,8 @@ class Spending:
         if not known and self._budget.limits.usd is not None:
             request = pending.request
             raise SettingsError(
-                f"model {request.model!r}: its price is not known, so a budget in dollars cannot be kept: put it under "
-                "[prices] in groundswell.toml, or limit the run by --max-calls or --max-tokens instead of --budget"
+                f"model {request.model!r}: its price is unknown, so a budget in dollars cannot be enforced. Add the "
+                "price under [prices] in groundswell.toml, or use --max-calls or --max-tokens instead of --budget"
             )
 
     def _reckon(self, lane: Lane, pending: PendingAsk) -> bool:

@@ -1,4 +1,4 @@
-"""A run as it can be read: its trials as a table, what was said in one of them, and how far it is."""
+"""Read access to a run: its trials as a table, transcripts, and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StoredRun:
-    """What can be read of a run: while it goes on, when it is over, and after its engine was closed."""
+    """Read access to a run, while it runs, after it has ended, and after its engine was closed."""
 
     def __init__(self, record: RunRecord, results: Results) -> None:
         self.record = record
@@ -30,7 +30,7 @@ class StoredRun:
 
     @property
     def summary(self) -> Summary:
-        """How far the run is, as `--json` prints it at the end."""
+        """The current summary of the run."""
         return summarise(self.record)
 
     @overload
@@ -38,25 +38,34 @@ class StoredRun:
     @overload
     def frame(self, *, pandas: bool = False) -> Any: ...
     def frame(self, *, pandas: bool = False) -> Any:
-        """The trials as a polars DataFrame, or one of pandas: a row for each, with what was delivered by now.
+        """Return the trials as a polars DataFrame, with one row per trial.
 
-        The columns are those of `runs export`: key, program, status, fault_kind, fault_message, and `spec.` and
-        `result.` with the fields of specs and results. What is nested below those is JSON text.
+        The columns are those of `groundswell runs export`: `key`, `program`, `status`, `fault_kind`, `fault_message`,
+        and a column for each field of specs (`spec.NAME`) and results (`result.NAME`). Nested values are JSON text.
+
+        Args:
+            pandas: Return a pandas DataFrame instead.
         """
         return self._results.frame(pandas=pandas)
 
     @property
     def rows(self) -> Rows:
-        """The rows of data that programs recorded with `trial.row`, of all trials that are usable by now."""
+        """The rows that programs recorded with `trial.row`, of all trials that have a result so far."""
         from groundswell.stats.rows import Rows
 
         return Rows(self._results.rows())
 
     def transcript(self, trial: str | Outcome[Any]) -> Transcript:
-        """What was said in a trial, given its key, the beginning of it, or its outcome. Asks nobody anything.
+        """Return the transcript of a trial. No request is sent.
 
-        Prompts are shown where the trial's program is loaded: import its module first. A run in a store may come from
-        somebody else, so nothing but Groundswell's own experiments is imported for that.
+        Prompts are included if the program of the trial is loaded, so import its module first. A store may come from
+        somebody else, so only Groundswell's own experiments are imported automatically.
+
+        Args:
+            trial: Key of the trial, the beginning of the key, or its outcome.
+
+        Raises:
+            RunError: If no trial, or more than one, has this key.
         """
         row, fault = self._results.trial(trial.key if isinstance(trial, Outcome) else trial)
         said = exchanges(self._program(row.program), row, self.record.seed, self._results.recorded(row))
@@ -65,11 +74,11 @@ class StoredRun:
         return Transcript(row.key, row.program, status, row.spec, result, fault, said)
 
     def kept(self, name: str) -> str | None:
-        """What the run's driver kept under a name: see `Run.keep`."""
+        """What the driver stored under a name with `Run.keep`; None if there is nothing."""
         return self._results.kept(name)
 
     def _program(self, name: str) -> Program[Any, Any] | None:
-        """A program that is loaded, or one of Groundswell's own, which comes with its driver."""
+        """A program that is loaded, or one of Groundswell's own, which is loaded with its driver."""
         if find_program(name) is None and self.record.driver in BUILT_IN:
             try:
                 load_stored_driver(self.record.driver)

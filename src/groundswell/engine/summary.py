@@ -1,4 +1,4 @@
-"""What is left to say when a run has ended: one object, the same whenever it is asked for."""
+"""The summary of a run: trials, requests, cost and analysis. `--json` prints it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXIT = {
 
 
 class Trials(msgspec.Struct):
-    """How many trials there were to be, are usable, and are missing."""
+    """Number of trials: planned, with a result (usable), and missing."""
 
     planned: int
     usable: int
@@ -30,7 +30,7 @@ class Trials(msgspec.Struct):
 
 
 class Asks(msgspec.Struct):
-    """How the asks of a run were answered."""
+    """Number of requests, by how they were answered."""
 
     sent: int
     resent: int
@@ -40,19 +40,21 @@ class Asks(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """Dollars, or None when no price is known; and for how many replies the price is not known."""
+    """Cost in dollars (None if no price is known), and the number of replies without a known price."""
 
     usd: float | None
     unknown_asks: int
 
 
 class RunCost(Cost):
-    """The cost of a run: what is certain, and apart from it what may have been paid in addition.
+    """Cost of a run: the certain cost, and separately what lost replies may have cost.
 
-    possible_usd          dollars that may have been paid, at most, for replies that were lost: a process was killed, a
-                          request timed out, a batch was ordered again
-    possible_asks         how many requests these are
-    possible_unknown_asks how many of them have no known price
+    A reply is lost if the process was killed, a request timed out, or a lost batch was sent again.
+
+    Attributes:
+        possible_usd: Upper bound in dollars for lost replies.
+        possible_asks: Number of requests whose replies were lost.
+        possible_unknown_asks: How many of these have no known price.
     """
 
     possible_usd: float = 0.0
@@ -61,13 +63,13 @@ class RunCost(Cost):
 
     @property
     def words(self) -> str:
-        """The cost in the words of the command line."""
+        """The cost as text, as the command line prints it."""
         more = words.possible_cost(self.possible_usd, self.possible_asks, self.possible_unknown_asks)
         return words.cost(self.usd, self.unknown_asks) + more
 
 
 class Paid(msgspec.Struct):
-    """What one model was paid in a run: replies that were there already cost nothing, and are not counted."""
+    """Requests, tokens and cost of one model in a run. Cache hits cost nothing and are not counted."""
 
     replies: int
     input_tokens: int
@@ -76,7 +78,19 @@ class Paid(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """The object that `--json` prints."""
+    """Summary of a run: the object that `--json` prints.
+
+    `Engine.drive` and `Engine.resume` return it. A notebook displays it as a table.
+
+    Attributes:
+        run_id: Id of the run.
+        name: Name of the run, if it has one.
+        status: `completed`, `partial` (some trials are missing or unfinished), `interrupted`, `stopped` or `failed`.
+        trials: Number of trials: planned, usable and missing.
+        asks: Number of requests, by how they were answered.
+        cost: Cost of the run.
+        analysis: What the driver returned.
+    """
 
     run_id: str
     status: Status
@@ -91,7 +105,7 @@ class Summary(msgspec.Struct):
 
     @property
     def exit_code(self) -> int:
-        """The exit status of a command that ran this."""
+        """Exit status of the command that ran it."""
         return EXIT[self.status]
 
     def _repr_html_(self) -> str:
@@ -100,7 +114,7 @@ class Summary(msgspec.Struct):
 
 
 def heading(summary: Summary) -> str:
-    """What a run is called and how it stands, as HTML. One that is open and has nothing left to do is not running."""
+    """Name and status of a run, as HTML. An open run whose trials are all done is not shown as running."""
     trials, status = summary.trials, str(summary.status)
     if status == "running" and 0 < trials.planned <= trials.usable + trials.missing:
         status = "all trials done"
@@ -108,7 +122,7 @@ def heading(summary: Summary) -> str:
 
 
 def figures(summary: Summary) -> list[tuple[str, str]]:
-    """The figures of a run, named, in the words of the command line."""
+    """The figures of a run as labels and text, as the command line prints them."""
     trials, asks = summary.trials, summary.asks
     told = [] if summary.error in (None, summary.status) else [("error", str(summary.error))]
     more = words.also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
@@ -127,7 +141,7 @@ def _indented(analysis: Any) -> str:
 
 
 def _typed(text: str, kind: Any) -> Any:
-    """An analysis as its driver returned it. One that does not fit the type, say of an earlier version, is plain."""
+    """An analysis in the type of its driver, or as plain data if it does not fit, for example from an older version."""
     plain = msgspec.json.decode(text)
     try:
         typed = msgspec.json.decode(text, type=kind)
@@ -137,7 +151,7 @@ def _typed(text: str, kind: Any) -> Any:
 
 
 def _holds(typed: Any, plain: Any) -> bool:
-    """Whether a type has room for all that was returned: fields that it does not know would be lost."""
+    """Whether the typed value contains everything that was returned. Unknown fields would be lost."""
     if isinstance(plain, dict):
         return isinstance(typed, dict) and all(name in typed and _holds(typed[name], plain[name]) for name in plain)
     if isinstance(plain, list):
@@ -146,7 +160,7 @@ def _holds(typed: Any, plain: Any) -> bool:
 
 
 def summarise(record: RunRecord, kind: Any = Any) -> Summary:
-    """The summary of a run, from what the store holds alone; `kind` is the type of the analysis, where it is known."""
+    """The summary of a stored run. `kind` is the type of the analysis, if it is known."""
     c = record.counters
     return Summary(
         run_id=record.id,

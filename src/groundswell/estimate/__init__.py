@@ -1,13 +1,13 @@
-"""What a run would use and cost, before anything is sent.
+"""Estimates of requests, tokens, cost and time of a run, before anything is sent.
 
-figures.py    Estimate and Load: how many calls and tokens, as ranges (pure)
-tokens.py     how many tokens a text may have (pure)
-made_up.py    replies and values that nobody gave, in the form that was asked for (pure)
-rehearsal.py  one trial, conducted with made-up replies: its calls, its tokens, its turns (pure)
-sample.py     many trials from some: `rehearse` (pure)
-stand_in.py   a run that rehearses what a driver submits, for drivers without an estimate of their own
+figures.py    Estimate and Load: requests and tokens, as ranges (pure)
+tokens.py     number of tokens of a text, as a range (pure)
+made_up.py    made-up replies and values that fit a request (pure)
+rehearsal.py  one trial with made-up replies: its requests, tokens and turns (pure)
+sample.py     `rehearse`: many trials from a sample (pure)
+stand_in.py   rehearses a driver that has no estimate of its own
 declared.py   `@estimates`, and the estimate of any driver
-speeds.py     how fast models answer: the one table of assumptions about time (pure)
-terms.py      what is to be known of a model: prices, limits, speed
-bill.py       cost and time, live, by batch, and mixed (pure)
+speeds.py     assumptions about time (pure)
+terms.py      prices, limits and speed of a model
+bill.py       cost and time: live, batch and mixed (pure)
 """

@@ -1,4 +1,4 @@
-"""Cost and time of an estimate, three ways: live, by batch, and mixed. Pure."""
+"""Cost and time of an estimate: live, by batch, and mixed. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CACHED_FROM = 1024
 
 
 class Way(msgspec.Struct, frozen=True):
-    """What a run would cost and take one way. No dollars: the price of some model is not known."""
+    """Cost and time of a run, live, by batch or mixed. `usd` is None if the price of a model is unknown."""
 
     usd: Range | None
     seconds: Range
@@ -38,7 +38,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class Ways(msgspec.Struct, frozen=True):
-    """The three ways; no batch, and nothing mixed, where no model has a batch API."""
+    """Live, batch and mixed. The last two are None if no model has a batch API."""
 
     live: Way
     batch: Way | None
@@ -55,7 +55,7 @@ class Bill(msgspec.Struct, frozen=True):
 
 
 def bill(estimate: Estimate, terms: dict[str, Terms]) -> Bill:
-    """Put prices and times to an estimate."""
+    """Add prices and times to an estimate."""
     pairs = [(load, terms[load.model]) for load in estimate.loads]
     models = tuple(_model(load, known) for load, known in pairs)
     batched = [pair for pair in pairs if pair[1].batch is not None]
@@ -149,7 +149,7 @@ def _latency(load: Load, terms: Terms) -> Range:
 
 
 def _work(load: Load, terms: Terms) -> Range:
-    """Seconds that all calls of a load take, as many at once as may be."""
+    """Seconds that all requests of a load take at the maximum concurrency."""
     if terms.kind == "local":
         return _local(load.input_tokens, load.output_tokens)
     call = _latency(load, terms)
@@ -162,7 +162,7 @@ def _work(load: Load, terms: Terms) -> Range:
 
 
 def _minutes(calls: float, load: Load, terms: Terms) -> Range:
-    """Minutes that the limits of an account make of it; the first minute's worth may go out at once."""
+    """Minutes that a load takes under the rate limits of an account. The first minute's quota may be sent at once."""
     low = max(
         calls / terms.requests_per_minute,
         load.input_tokens.low / terms.tokens_per_minute,

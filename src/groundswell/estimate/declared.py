@@ -1,4 +1,4 @@
-"""The estimate of a driver: the one that its experiment declares, or one made by rehearsing the driver itself."""
+"""The estimate of a driver: declared with `@estimates`, or made by rehearsing the driver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ Estimator = Callable[[S], Estimate]
 
 
 def estimates(driver: Driver) -> Callable[[Estimator[S]], Estimator[S]]:
-    """Declare a function from a driver's settings to the estimate of its run; `--estimate` calls it."""
+    """Declare the function that estimates a driver. `--estimate` calls it with the settings of the run.
+
+    Without one, the driver itself is rehearsed with made-up outcomes.
+
+    Args:
+        driver: The driver.
+
+    Returns:
+        A decorator for a function that takes the settings and returns an `Estimate`.
+    """
 
     def declare(function: Estimator[S]) -> Estimator[S]:
         setattr(driver, DECLARED, function)
@@ -30,7 +39,7 @@ def estimates(driver: Driver) -> Callable[[Estimator[S]], Estimator[S]]:
 
 
 def estimate_of(driver: Driver, settings: Any, *, seed: int = 0) -> Estimate:
-    """What a run of a driver would use. Nothing is sent, and no run is made."""
+    """Estimate a run of a driver. No request is sent and no run is created."""
     declared: Estimator[Any] | None = getattr(driver, DECLARED, None)
     if declared is not None:
         return declared(settings)
@@ -38,7 +47,7 @@ def estimate_of(driver: Driver, settings: Any, *, seed: int = 0) -> Estimate:
 
 
 async def rehearsed(driver: Driver, settings: Any, seed: int) -> Estimate:
-    """Run a driver twice on trials that are rehearsed: once with short replies, once with long ones."""
+    """Run a driver twice on rehearsed trials: once with short replies, once with long ones."""
     found, problems = list[Estimate](), list[str]()
     for long in (False, True):
         stand_in = StandIn(seed, long=long)
@@ -46,16 +55,18 @@ async def rehearsed(driver: Driver, settings: Any, seed: int) -> Estimate:
             await driver(cast(Any, stand_in), settings)
         except RunStopped:
             found.append(stand_in.estimate)
-        except Exception as error:  # noqa: BLE001  the edge of the experiment's code, which was not made for this
+        except Exception as error:  # noqa: BLE001  code of the experiment, which may not handle made-up outcomes
             problems.append(str(error) if isinstance(error, GroundswellError) else described(error))
         else:
             found.append(stand_in.estimate)
     if not found:
         raise RunError(
-            f"{driver.__qualname__} cannot be estimated: with made-up outcomes it fails ({problems[0]}); provide "
-            f"@estimates({driver.__name__}) on a function of its settings that returns an Estimate"
+            f"{driver.__qualname__} cannot be estimated, because it fails with made-up outcomes ({problems[0]}). "
+            f"Decorate a function that takes its settings and returns an Estimate with @estimates({driver.__name__})"
         )
     estimate = found[0] | found[-1]
     if problems:
         estimate = estimate.assuming(f"one of two rehearsals of {driver.__name__} failed ({problems[0]})")
-    return estimate.assuming(f"{driver.__name__} was rehearsed with made-up outcomes, and may choose others in earnest")
+    return estimate.assuming(
+        f"{driver.__name__} was rehearsed with made-up outcomes; with real ones it may submit other trials"
+    )

@@ -1,4 +1,4 @@
-"""An estimate: calls and tokens as ranges, model by model. Pure."""
+"""Estimates: requests and tokens as ranges, by model. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ ONE = Range(1, 1)
 
 
 class Load(msgspec.Struct, frozen=True):
-    """All calls to one model: how many, and their tokens in total. At the most `turns` of them wait for each other.
+    """All requests to one model.
 
-    `longest_prompt` is how many tokens a single prompt may have, where that is known.
+    Attributes:
+        model: The model.
+        calls: Number of requests.
+        input_tokens: Input tokens of all requests together.
+        output_tokens: Output tokens of all requests together.
+        turns: Length of the longest chain of requests that wait for each other.
+        longest_prompt: Tokens of the longest prompt, if known.
     """
 
     model: str
@@ -25,11 +31,11 @@ class Load(msgspec.Struct, frozen=True):
     longest_prompt: float = 0.0
 
     def __add__(self, other: Load) -> Load:
-        """This load, and then that one."""
+        """One load after the other."""
         return self._with(other, self.turns + other.turns)
 
     def beside(self, other: Load) -> Load:
-        """Both at the same time."""
+        """Both loads at the same time."""
         return self._with(other, self.turns.longer(other.turns))
 
     def _with(self, other: Load, turns: Range) -> Load:
@@ -43,7 +49,7 @@ class Load(msgspec.Struct, frozen=True):
         )
 
     def __or__(self, other: Load) -> Load:
-        """Either of two."""
+        """One of two loads, when it is unknown which."""
         return Load(
             self.model,
             self.calls | other.calls,
@@ -55,7 +61,17 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What a run would use. `turns`: how many calls, of whatever model, wait for each other at the most."""
+    """Estimated use of a run. `rehearse` creates one.
+
+    Estimates can be combined: `a + b` runs one after the other, `a.beside(b)` both at the same time, and `a | b` means
+    one of the two.
+
+    Attributes:
+        trials: Number of trials, as a range.
+        loads: Requests and tokens, by model.
+        turns: Length of the longest chain of requests, to any model, that wait for each other.
+        assumptions: Sentences that say what the figures are based on.
+    """
 
     trials: Range
     loads: tuple[Load, ...] = ()
@@ -63,11 +79,11 @@ class Estimate(msgspec.Struct, frozen=True):
     assumptions: tuple[str, ...] = ()
 
     def __add__(self, other: Estimate) -> Estimate:
-        """First one thing, then another: calls and turns add up."""
+        """One after the other: requests and turns add up."""
         return self._with(other, Load.__add__, self.turns + other.turns)
 
     def beside(self, other: Estimate) -> Estimate:
-        """Both at the same time: it takes as many turns as the longer of them."""
+        """Both at the same time: the number of turns is that of the longer one."""
         return self._with(other, Load.beside, self.turns.longer(other.turns))
 
     def _with(self, other: Estimate, join: Callable[[Load, Load], Load], turns: Range) -> Estimate:
@@ -78,7 +94,7 @@ class Estimate(msgspec.Struct, frozen=True):
         return Estimate(self.trials + other.trials, tuple(loads.values()), turns, assumptions)
 
     def __or__(self, other: Estimate) -> Estimate:
-        """One thing or another: nobody knows which."""
+        """One of the two, when it is unknown which: the ranges include both."""
         mine, theirs = _by_model(self.loads), _by_model(other.loads)
         models = dict.fromkeys([*mine, *theirs])
         return Estimate(
@@ -89,7 +105,7 @@ class Estimate(msgspec.Struct, frozen=True):
         )
 
     def assuming(self, *sentences: str) -> Estimate:
-        """The same, with more that it rests on."""
+        """The same estimate with further assumptions."""
         return msgspec.structs.replace(self, assumptions=_once([*self.assumptions, *sentences]))
 
 

@@ -1,4 +1,4 @@
-"""Replies that nobody gave: text of a length, JSON in the form that was asked for, values of a type. Pure."""
+"""Made-up replies for rehearsals: text of a given length, JSON that fits a schema, values of a type. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Mood(NamedTuple):
 
 @lru_cache(maxsize=64)
 def words(tokens: float) -> str:
-    """A text of about so many tokens. Remembered: a rehearsal has replies of two lengths, thousands of them."""
+    """A text of about this many tokens. Cached, since a rehearsal needs thousands of replies of two lengths."""
     size, made, length = ceil(tokens * CHARACTERS), list[str](), 0
     for word in cycle(WORDS):
         if length >= size:
@@ -53,10 +53,10 @@ def words(tokens: float) -> str:
 
 
 def longest(chat: Chat, most: float) -> float:
-    """The most tokens that a reply may have: `max_tokens`, whatever was expected.
+    """The maximum number of tokens of a reply: `max_tokens`, whatever was expected.
 
-    If a request sets none, `most`, and more for reasoning; where that is infinite, as many as a budget holds back. JSON
-    that was cut off at `max_tokens` could not be read, so that `most` is the end of a typed reply if it is less.
+    If a request sets none, it is `most`, and more with reasoning; if `most` is infinite, it is what a budget reserves.
+    A typed reply ends at `most` if that is less, because JSON that is cut off at `max_tokens` cannot be decoded.
     """
     if chat.max_tokens is not None:
         return chat.max_tokens if chat.schema is None else min(chat.max_tokens, most)
@@ -66,12 +66,12 @@ def longest(chat: Chat, most: float) -> float:
 
 
 def shortest(chat: Chat, least: float) -> float:
-    """How many tokens a short reply has."""
+    """Number of tokens of a short reply."""
     return least if chat.max_tokens is None else min(chat.max_tokens, least)
 
 
 def reply(chat: Chat, mood: Mood, tokens: float, *, malformed: bool) -> tuple[Reply, float]:
-    """A reply of about so many tokens, and how many it counts for."""
+    """A reply of about this many tokens, and the number of tokens that it counts for."""
     if mood.long and chat.tools and not any(message.role == "tool" for message in chat.messages):
         tool = chat.tools[0]
         arguments = _json(tool.parameters, mood, tokens)
@@ -92,7 +92,7 @@ def _within(chat: Chat, tokens: float) -> float:
 
 
 def embedding(request: Embed) -> Embedding:
-    """Vectors that point somewhere."""
+    """Arbitrary vectors."""
     width = request.dimensions or WIDTH
     return Embedding.of([[1.0, *[0.0] * (width - 1)] for _ in request.texts])
 
@@ -102,7 +102,7 @@ def _json(schema: Schema, mood: Mood, tokens: float) -> str:
 
 
 def value(schema: object, mood: Mood, tokens: float = 1) -> Any:
-    """A value that is valid under a schema, as far as that can be done; long texts have so many tokens."""
+    """A value that is valid under a schema, as far as possible. Long texts have `tokens` tokens."""
     return _Filler(schema, mood, tokens).value(schema, 0)
 
 
@@ -134,7 +134,7 @@ class _Filler:
         return self.text(plain)
 
     def branch(self, branches: list[Any], depth: int) -> object:
-        """One of several: with low values nothing, if that is allowed; deep down too."""
+        """One of several branches. With low values, and when nested deeply, null if that is allowed."""
         kinds = [self.kind(self.schemas.resolved(branch)) for branch in branches]
         if "null" in kinds and (not self.mood.high or depth >= DEEPEST):
             return branches[kinds.index("null")]
@@ -149,7 +149,7 @@ class _Filler:
         return kind or next((hint for key, hint in hints.items() if key in schema), "string")
 
     def object(self, schema: Schema, depth: int) -> dict[str, Any]:
-        """What is required; in a long reply the rest too."""
+        """An object with its required fields; in a long reply also with the optional ones."""
         properties, required = schema.get("properties", {}), schema.get("required", ())
         wanted = dict.fromkeys([*required, *(properties if self.mood.long and depth < DEEPEST else ())])
         return {name: self.value(properties.get(name, {}), depth + 1) for name in wanted}
@@ -165,7 +165,7 @@ class _Filler:
         return fixed + [self.value(inner, depth + 1) for _ in range(count - len(fixed))]
 
     def number(self, schema: Schema, *, whole: bool) -> float:
-        """The lowest number that fits, or the highest; where there is no bound, 0, or a little more."""
+        """The lowest or highest number that fits. Without a bound, 0 or a little more."""
         step = 1 if whole else 1e-6
         low = max(schema.get("minimum", -1e15), schema.get("exclusiveMinimum", -1e16) + step)
         high = min(schema.get("maximum", 1e15), schema.get("exclusiveMaximum", 1e16) - step)
@@ -175,7 +175,7 @@ class _Filler:
         return int(found) if whole else float(found)
 
     def text(self, schema: Schema) -> str:
-        """The first text of a long reply takes all its length."""
+        """The first text of a long reply has its full length."""
         if known := FORMATS.get(schema.get("format", "")):
             return known
         if (pattern := schema.get("pattern")) and (made := matching(pattern, Chance(b"made up"))) is not None:

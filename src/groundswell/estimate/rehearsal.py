@@ -1,8 +1,8 @@
-"""One trial, conducted with made-up replies: its calls, its tokens, its turns. Pure.
+"""Rehearses one trial with made-up replies and counts its requests, tokens and turns. Pure.
 
-A program does nothing but ask, so it can be run with replies that nobody gave, and what it asks can be counted: prompts
-grow as they do in earnest, branches are taken, `together` asks at once. A trial is run several times, with short and
-with long replies, with low and with high values in them; what it would use lies between.
+A program only makes requests, so it can run with made-up replies. Prompts grow as in a real run, branches are taken,
+and `together` makes its requests at the same time. A trial is rehearsed several times, with short and long replies and
+with low and high values. The real use lies between these.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from groundswell.program.request import (
 from groundswell.program.trial import Program, find_function
 
 USUAL = Range(1, inf)
-"""The tokens of replies of which nobody expects anything: as many as their requests allow."""
+"""Tokens of replies if no range was given: from 1 to the maximum that the request allows."""
 MOST_ASKS = 2000
-"""A rehearsed trial is given up after so many."""
+"""Maximum number of requests of one rehearsed trial."""
 AT_LEAST = 10
-"""The work of running a trial at all, in messages that could be counted in that time."""
+"""The fixed cost of rehearsing a trial, in messages that could be counted in that time."""
 
 
 class Use(NamedTuple):
-    """What a trial uses of one model, each time it is run."""
+    """What a trial uses of one model."""
 
     calls: Range = NOTHING
     input: Range = NOTHING
     output: Range = NOTHING
     turns: Range = NOTHING
     prompt: Range = NOTHING
-    """The longest prompt of all calls."""
+    """Tokens of the longest prompt."""
 
     def one_more(self, tokens: Range, reply: Range) -> Use:
-        """With another call."""
+        """With one more request."""
         calls, prompt = self.calls + Range(1, 1), self.prompt.longer(tokens)
         return self._replace(calls=calls, input=self.input + tokens, output=self.output + reply, prompt=prompt)
 
     def either(self, other: Use) -> Use:
-        """This, or that."""
+        """One of the two, when it is unknown which."""
         return Use(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
 
 
@@ -64,7 +64,7 @@ Uses = dict[str, Use]
 
 
 class Shared(NamedTuple):
-    """A call whose reply is good for every equal one (an embedding, a chat at a temperature of 0), and its tokens."""
+    """A request whose reply is shared by equal requests (an embedding, a chat at temperature 0), and its tokens."""
 
     print: bytes
     model: str
@@ -73,8 +73,8 @@ class Shared(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
-    said of it; how much work that was, in messages that were counted; and its shared calls, with short replies.
+    """A rehearsed trial: its use by model, how it ended with short and with long replies, notes for the user, the work
+    in counted messages, and its shared requests with short replies.
     """
 
     uses: Uses
@@ -87,8 +87,8 @@ class Rehearsed(NamedTuple):
 
 
 def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range = USUAL) -> Rehearsed:
-    """Run a trial with replies of so many tokens."""
-    spec = decode_spec(program, encode_spec(program, spec))  # as a run hands it over
+    """Run a trial with made-up replies whose number of tokens is in the range `replies`."""
+    spec = decode_spec(program, encode_spec(program, spec))  # as in a real run
     performances = list(_performances(lambda mood: Performance(program, spec, key, seed, replies, mood)))
     uses = dict[str, Use]()
     for model in dict.fromkeys(model for each in performances for model in each.uses):
@@ -110,7 +110,7 @@ def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, r
 
 
 def _performances(perform: Callable[[Mood], Performance]) -> Iterator[Performance]:
-    """Short replies with low values, long ones with high values, and where values were made up, the other way round."""
+    """Short replies with low values, long ones with high values; if values were made up, also the other way round."""
     first, second = perform(Mood(long=False, high=False)), perform(Mood(long=True, high=True))
     yield from (first.played(), second.played())
     if first.values or second.values:
@@ -118,7 +118,7 @@ def _performances(perform: Callable[[Mood], Performance]) -> Iterator[Performanc
 
 
 class Performance:
-    """A trial that is run with replies of one mood. `values`: whether any of them held a value that was chosen."""
+    """One rehearsal of a trial in one mood. `values`: whether any reply contained a made-up value."""
 
     def __init__(self, program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range, mood: Mood) -> None:
         self._program = program
@@ -136,13 +136,13 @@ class Performance:
         self.notes: list[str] = []
 
     def played(self) -> Performance:
-        """Run it to its end. A program that cannot bear a malformed reply gets none."""
+        """Run it to its end. If the program fails on a malformed reply, it is run again without one."""
         self._play()
         if self.conductor.error is not None and self._spoilt:
             self._spoiling = False
             self._play()
         if (error := self.conductor.error) is not None:
-            self.notes.append(f"{self._program.name} raises {described(error)} when it is rehearsed")
+            self.notes.append(f"{self._program.name} raised {described(error)} with made-up replies")
         return self
 
     def _play(self) -> None:
@@ -152,7 +152,9 @@ class Performance:
         while waits and not conductor.ended:
             asks += len(waits)
             if asks > MOST_ASKS:
-                self.notes.append(f"{self._program.name} was given up after {MOST_ASKS:,} asks of one trial")
+                self.notes.append(
+                    f"{self._program.name}: the rehearsal of one trial ended after {MOST_ASKS:,} requests"
+                )
                 conductor.close()
                 return
             self.turns += 1
@@ -165,7 +167,7 @@ class Performance:
             waits = self._without_calls(conductor.advance())
 
     def _without_calls(self, waits: list[Wait]) -> list[Wait]:
-        """Settle what calls wait for, which takes no turn, until all strands wait for models."""
+        """Settle function calls, which take no turn, until all strands wait for models."""
         asks = list[Wait]()
         while waits:
             calls = [wait for wait in waits if isinstance(wait.request, Invoke)]
@@ -198,25 +200,25 @@ class Performance:
         return made_up.reply(chat, self._mood, tokens, malformed=malformed)
 
     def _tokens(self, chat: Chat) -> float:
-        """How many tokens a reply has. What is assumed where the request does not say is noted."""
+        """Number of tokens of a reply. If the request sets no limit, the assumption is noted."""
         if not self._mood.long:
             return made_up.shortest(chat, self._replies.low)
         tokens = made_up.longest(chat, self._replies.high)
         if chat.max_tokens is None:
-            held = ", as much as a budget holds back" if self._replies.high == inf else ""
-            self.notes.append(f"where a request sets no max_tokens, a reply has up to {tokens:,.0f} tokens{held}")
+            held = ", which a budget reserves too" if self._replies.high == inf else ""
+            self.notes.append(f"if a request sets no max_tokens, a reply has up to {tokens:,.0f} tokens{held}")
         return tokens
 
     def _returned(self, request: Invoke) -> Settlement:
-        """A value of the type that a function returns; without one, it fails."""
+        """A made-up value of the function's return type. Without an annotation, the call fails."""
         self.values = True
         try:
             returns = get_type_hints(find_function(request.function))["return"]
             schema = msgspec.json.schema(returns)
         except (KeyError, TypeError, NameError):
             self.notes.append(
-                f"{request.function} is not called, and does not say what it returns: it fails when it is rehearsed"
+                f"{request.function} is not called and has no return annotation, so it fails in the rehearsal"
             )
             return Fault(FaultKind.CALL, f"{request.function}: not called in a rehearsal")
-        self.notes.append(f"{request.function} is not called: a value is made up in place of what it returns")
+        self.notes.append(f"{request.function} is not called; its return value is made up")
         return Returned(made_up.value(schema, self._mood))

@@ -1,4 +1,4 @@
-"""Many trials from some: what a program would use on all its specs. Pure."""
+"""Estimates many trials of a program by rehearsing a sample of its specs. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from groundswell.program.trial import Program
 S = TypeVar("S")
 
 SAMPLE = 2000
-"""So many specs are rehearsed; where there are more, as many of them, drawn by the seed."""
+"""Maximum number of specs that are rehearsed. If there are more, a sample is drawn by the seed."""
 MOST_WORK = 250_000
 FEWEST = 10
-"""After so many messages of prompts, a second or two, no further spec is begun, if at least so many were rehearsed."""
+"""Work, in prompt messages (a second or two), and minimum number of specs, after which rehearsing stops."""
 SURE = 3.0
-"""Standard errors by which a range is widened where not all specs were rehearsed."""
+"""Standard errors by which a range is widened if not all specs were rehearsed."""
 
-TOKENS = "a token is three to six characters of English, up to 8 more frame a message"
+TOKENS = "one token is 3 to 6 characters of English text; each message adds up to 8 tokens"
 
 
 def rehearse(
@@ -34,12 +34,21 @@ def rehearse(
     replicates: int = 1,
     seed: int = 0,
 ) -> Estimate:
-    """What a program would use on specs: each is run with made-up replies, short ones and ones as long as they may be.
+    """Estimate what a program would use on specs. No request is sent.
 
-    `replies` says how many tokens short ones have, and long ones where a request sets no `max_tokens`.
+    The program runs with made-up replies, once with short ones and once with the longest ones that its requests allow.
+    If there are more than 2,000 specs, or conversations are long, a sample is rehearsed and the ranges are widened
+    accordingly. There may be millions of specs: the others are only counted.
 
-    All of them, as a rule; of more than 2,000, or where conversations are long, some are drawn, and the ranges widened
-    by what that leaves unsure. There may be millions: they are only counted.
+    Args:
+        program: The program.
+        specs: Specs of the trials.
+        replies: Tokens of a short reply, and of a long one if the request sets no `max_tokens`.
+        replicates: Number of trials for each spec.
+        seed: Seed of the sample and of the trials.
+
+    Returns:
+        The estimate. Combine it with others by `+`, `|` and `beside`.
     """
     span = USUAL if replies is None else Range(*replies)
     rng = Random(seed)
@@ -57,7 +66,7 @@ def rehearse_some(
     *,
     work: int = 0,
 ) -> list[Rehearsed]:
-    """Rehearse specs, any of them first, until that is too much work (so much was done before); in their order."""
+    """Rehearse specs in random order until that is too much work; `work` was done before. Returns them in order."""
     found = dict[int, Rehearsed]()
     for number, spec in rng.sample(kept := list(numbered), len(kept)):
         if work > MOST_WORK and len(found) >= FEWEST:
@@ -70,18 +79,18 @@ def rehearse_some(
 def assumed(
     rehearsed: Sequence[Rehearsed], count: int, program: Program[Any, Any], replies: tuple[float, float] | None = None
 ) -> list[str]:
-    """What the figures of a program on so many specs rest on."""
+    """The assumptions behind the figures of a program."""
     some = [f"{len(rehearsed):,} of {count:,} specs of {program.name} were rehearsed"] * (count > len(rehearsed))
     low, _ = replies or (USUAL.low, USUAL.high)
     asked = any(each.uses for each in rehearsed)
     least = "1 token" if low == 1 else f"{low:g} tokens"
-    lengths = f"replies in {program.name} have at least {least}, and at most max_tokens"
+    lengths = f"replies in {program.name} have at least {least} and at most max_tokens"
     notes = dict.fromkeys(note for each in rehearsed for note in each.notes)
     return [*some, *([lengths, TOKENS] if asked else []), *notes]
 
 
 def reservoir(specs: Iterable[S], most: int, rng: Random) -> tuple[list[S], int]:
-    """A sample in which every spec is as likely as any other, in one pass; and how many there were."""
+    """A uniform random sample of the specs in one pass, and how many specs there were."""
     kept, count = list[S](), 0
     for spec in specs:
         if count < most:
@@ -93,7 +102,7 @@ def reservoir(specs: Iterable[S], most: int, rng: Random) -> tuple[list[S], int]
 
 
 def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estimate:
-    """The figures of `count` trials, each with replicates, from those that were rehearsed."""
+    """The figures of `count` trials with their replicates, extrapolated from the rehearsed ones."""
     trials = Range(count * replicates, count * replicates)
     if not rehearsed:
         return Estimate(trials)
@@ -114,8 +123,9 @@ def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estim
 
 
 def _spared(shared: list[Shared], times: float, replicates: int) -> tuple[float, float, float]:
-    """Calls, tokens in and tokens out that are not used, at the most, since equal requests share a reply. Replies that
-    are made up are equal: requests that hold them are seldom as equal in earnest.
+    """Requests, input tokens and output tokens that are saved at most, because equal requests share a reply.
+
+    Made-up replies are all equal, so requests that contain them are equal more often than real ones.
     """
     every = [(1.0, one.input, one.output) for one in shared]
     once = {one.print: (1.0, one.input, one.output) for one in shared}.values()
@@ -127,7 +137,7 @@ def _spared(shared: list[Shared], times: float, replicates: int) -> tuple[float,
 
 
 def _total(figures: list[Range], count: int) -> Range:
-    """The sum over all trials. Where some stand for more of them, it may be less or more by chance."""
+    """The sum over all trials. If a sample was rehearsed, the range is widened."""
     low, high = [each.low for each in figures], [each.high for each in figures]
     if count == len(figures):
         return Range(sum(low), sum(high))

@@ -1,4 +1,4 @@
-"""A run that asks nobody: it rehearses what a driver submits, and hands back outcomes that were made up."""
+"""A stand-in for a run: it rehearses what a driver submits and returns made-up outcomes. No request is sent."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 MOST_TRIALS = 1_000_000
-"""A driver that submits more is not followed."""
+"""Maximum number of trials that a rehearsed driver may submit."""
 TICKS = 8
-"""Turns of the loop in which nothing more is submitted: then all that waits is taken to run at once."""
+"""Loop iterations without a new trial, after which all waiting trials are assumed to run at the same time."""
 
 
 class StandIn:
-    """What a driver takes for a `Run`. With `long`, trials end as with long replies and high values."""
+    """Takes the place of a `Run`. With `long`, trials end as with long replies and high values."""
 
     def __init__(self, seed: int, *, long: bool) -> None:
         self.record = SimpleNamespace(
@@ -64,7 +64,7 @@ class StandIn:
     async def map(
         self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
     ) -> AsyncIterator[Outcome[R]]:
-        """Rehearse some of the specs; the others end as these do."""
+        """Rehearse a sample of the specs. The others get the outcomes of these."""
         everything = list(islice(specs, MOST_TRIALS + 1))
         self._admit(len(everything) * replicates)
         found = self._rehearse_some(program, everything)
@@ -92,7 +92,7 @@ class StandIn:
         self.counters.planned += count
         self.expected = self.counters.planned
         if self._count > MOST_TRIALS:
-            raise RunError(f"it submits more than {MOST_TRIALS:,} trials when replies are made up")
+            raise RunError(f"it submits more than {MOST_TRIALS:,} trials with made-up replies")
 
     def _rehearse_some(self, program: Program[Any, Any], specs: list[Any]) -> list[Rehearsed]:
         known = self._rehearsed.setdefault(program.id, [])
@@ -115,7 +115,7 @@ class StandIn:
         return found
 
     async def _together(self, estimate: Estimate) -> None:
-        """Wait with everything else that is submitted now: it takes as many turns as the longest of it."""
+        """Wait together with everything that is submitted now. The number of turns is that of the longest trial."""
         group = self._group
         if group is None:
             group = self._group = _Group(self._closed)

@@ -1,4 +1,4 @@
-"""What is to be known of a model before it is asked: prices, limits, speed. No key is needed."""
+"""Prices, limits and speed of a model. No key is needed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Price = Callable[[Usage], float | None]
 
 
 class Terms(NamedTuple):
-    """On which terms a model answers.
+    """Price, limits and speed of a model.
 
-    live, batch  what a call costs; `batch` is None where the provider has no batch API
-    at_once      calls in flight, at the most; `said` if somebody said so
-    per_minute   requests and tokens per minute, infinite where nobody says
-    writes       whether prompts are written to a cache for a price
+    live, batch  price of a request; `batch` is None if the provider has no batch API
+    at_once      maximum number of requests in flight; `said`: it was set explicitly
+    per_minute   requests and tokens per minute; infinite if not set
+    writes       whether writing prompts to the provider's cache costs extra
     """
 
     model: str
@@ -40,7 +40,7 @@ class Terms(NamedTuple):
 
 
 def terms_of(model: str, accounts: Callable[[], Accounts], prices: ModelPrices, most: int | None = None) -> Terms:
-    """The terms of a model as a user writes it; `most` is what --max-concurrent says."""
+    """The terms of a model, named as a user writes it. `most` is the value of --max-concurrent."""
 
     def live(usage: Usage) -> float | None:
         return prices(model, usage, "live")

@@ -1,7 +1,8 @@
-"""How many tokens a text may have, without anybody's tokenizer. Pure.
+"""Estimates the number of tokens of a text without a tokenizer. Pure.
 
-English has four to five characters a token with the tokenizers in use, long words more, code and names fewer; three to
-six hold what providers count. Beyond ASCII a token may be a whole word or a third of a character.
+English has four to five characters per token with current tokenizers, more in long words, fewer in code and names. The
+range of three to six includes what providers count. Beyond ASCII, a token may be a whole word or a third of a
+character.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ PER_IMAGE = Range(85, 3000)
 WITH_SCHEMA = 400
 """Tokens that a provider may put before tools and schemas."""
 CHARACTERS = 4
-"""Of a token that is made up."""
+"""Characters of a made-up token."""
 
 
 @lru_cache(maxsize=16_384)
 def text_tokens(text: str) -> Range:
-    """The tokens of a text. Remembered: a conversation holds all that was said before, turn after turn."""
+    """The tokens of a text. Cached, since every turn of a conversation contains all earlier messages."""
     beyond = 0 if text.isascii() else sum(character > "\x7f" for character in text)
     size = len(text) if not beyond else len(text.encode(errors="surrogatepass"))
     return Range(len(text) // 6, ceil((len(text) - beyond) / 3) + ceil((size - len(text) + beyond) / 1.5))
@@ -40,7 +41,7 @@ def request_tokens(request: Request) -> Range:
 
 
 def message_tokens(message: Message) -> Range:
-    """The tokens of a message, without what frames it."""
+    """The tokens of a message, without those that the provider adds per message."""
     content = message.content
     if isinstance(content, str) and not message.tool_calls:
         return text_tokens(content)
@@ -51,6 +52,6 @@ def message_tokens(message: Message) -> Range:
 
 
 def _sum(ranges: list[Range], each: Range = NOTHING) -> Range:
-    """All of them, and so much more for each."""
+    """The sum of all ranges, plus `each` for every one."""
     more = each * len(ranges)
     return Range(sum(one.low for one in ranges) + more.low, sum(one.high for one in ranges) + more.high)

@@ -1,7 +1,7 @@
-"""Drives one trial: start it, see what it waits for, settle that, advance. Pure: no clock, no I/O.
+"""Drives one trial: start it, hand over the replies it waits for, advance it. Pure: no clock, no I/O.
 
-A trial is a tree of strands, one coroutine each; `together` is what branches it. Every position at which a
-strand waits has a structural path that does not depend on the order in which replies come:
+A trial is a tree of strands. Each strand is one coroutine, and `together` starts new ones. Every position at which a
+strand waits has a path that does not depend on the order in which replies arrive:
 
     "0", "1", "2"     the first, second, third trap of the program itself
     "2.1/0"           the first trap of child 1 of the `together` at position 2
@@ -45,7 +45,7 @@ class Strand:
         self.children: Sequence[Strand] = ()
 
     def close(self) -> None:
-        """Close the coroutines of this strand and of those below it, also if they wait for more on the way out."""
+        """Close the coroutines of this strand and of those below it, even if they await something while closing."""
         below = [self]
         for strand in below:  # which grows: a tree may be deeper than Python's stack
             below.extend(strand.children)
@@ -57,12 +57,12 @@ class Strand:
             try:
                 self.coroutine.close()
                 return
-            except Exception:  # noqa: BLE001  the edge of user code, which is given up: nobody is left to be told
+            except Exception:  # noqa: BLE001  user code that is being closed: nobody handles its errors
                 continue
 
 
 class Wait:
-    """A position at which a strand waits: what for, and under which path."""
+    """A position at which a strand waits: its request and its path."""
 
     __slots__ = ("label", "path", "request", "strand")
 
@@ -74,7 +74,7 @@ class Wait:
 
 
 class Conductor:
-    """The strands of one trial. `ended` turns true when the program has returned (`result`) or raised (`error`)."""
+    """The strands of one trial. `ended` is true once the program has returned (`result`) or raised (`error`)."""
 
     __slots__ = ("_ready", "_root", "ended", "error", "result", "trial")
 
@@ -92,7 +92,7 @@ class Conductor:
         return self.advance()
 
     def settle(self, wait: Wait, settlement: Settlement) -> None:
-        """Hand a reply or a fault to the strand that waits for it; `advance` lets it go on."""
+        """Hand a reply or a fault to the strand that waits for it. `advance` then continues it."""
         if type(settlement) is Fault:
             failed = CallFailed if settlement.kind is FaultKind.CALL else AskFailed
             self._ready.append((wait.strand, None, failed(settlement)))
@@ -100,7 +100,7 @@ class Conductor:
             self._ready.append((wait.strand, settlement, None))
 
     def advance(self) -> list[Wait]:
-        """Run every strand that can go on until all of them wait; return the new waits."""
+        """Run every strand that can continue until all of them wait. Return the new waits."""
         waits: list[Wait] = []
         ready = self._ready
         while ready and not self.ended:
@@ -130,7 +130,7 @@ class Conductor:
         return waits
 
     def close(self) -> None:
-        """Give the trial up: its coroutines are closed and never resumed."""
+        """Abandon the trial: its coroutines are closed and never resumed."""
         self._ready.clear()
         self._root.close()
 
@@ -147,7 +147,7 @@ class Conductor:
         self._ready.extend([(child, None, None) for child in reversed(parent.children)])
 
     def _end(self, strand: Strand, value: Any, error: Exception | None) -> None:
-        """A strand is done: end the trial, or hand the result to the `together` that waits for it."""
+        """A strand has ended: end the trial, or hand the result to the `together` that waits for it."""
         parent = strand.parent
         if parent is None or isinstance(error, ForeignAwait):
             self.ended, self.result, self.error = True, value, error
@@ -164,10 +164,10 @@ class Conductor:
             self._ready.append((parent, values, failure))
 
     def _refuse(self, strand: Strand, awaited: Any) -> None:
-        """End the trial because it awaited something foreign, with the traceback of that very line."""
+        """End the trial because it awaited something that is not allowed. The traceback points to that line."""
         problem = ForeignAwait(
-            f"trial {self.trial.key!r} awaited {awaited!r}: a program may await only trial.ask, trial.embed, "
-            "trial.call and together; do other work in a function registered with @function"
+            f"trial {self.trial.key!r} awaited {awaited!r}. A program may only await trial.ask, trial.embed, "
+            "trial.call and together. Do other work in a function registered with @function"
         )
         try:
             strand.coroutine.throw(problem)

@@ -1,4 +1,4 @@
-"""What a program asks for and what it gets: plain data, with one canonical fingerprint."""
+"""Requests, replies and faults as plain data, and the fingerprint of a request."""
 
 from __future__ import annotations
 
@@ -14,17 +14,27 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class Data(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Base of all plain data here. Defaults are not written, so a new optional field changes no fingerprint."""
+    """Base of the data types here. Defaults are not encoded, so a new optional field changes no fingerprint."""
 
 
 class Text(Data, frozen=True, tag="text"):
-    """A piece of text inside a message that has several parts."""
+    """A piece of text in a message that has several parts.
+
+    Attributes:
+        text: The text.
+    """
 
     text: str
 
 
 class Image(Data, frozen=True, tag="image"):
-    """An image inside a message: a URL, or base64 data with its media type."""
+    """An image in a message, given as a URL or as base64 data.
+
+    Attributes:
+        url: Address of the image.
+        data: The image as base64, if there is no URL.
+        media_type: Media type of `data`.
+    """
 
     url: str | None = None
     data: str | None = None
@@ -32,7 +42,13 @@ class Image(Data, frozen=True, tag="image"):
 
 
 class ToolCall(Data, frozen=True):
-    """A tool that the model wants called, with its arguments as JSON text."""
+    """A call of a tool that the model requests.
+
+    Attributes:
+        id: Id of the call. Give it as `tool_call_id` of the message that answers the call.
+        name: Name of the tool.
+        arguments: Arguments as JSON text.
+    """
 
     id: str
     name: str
@@ -40,7 +56,13 @@ class ToolCall(Data, frozen=True):
 
 
 class Tool(Data, frozen=True):
-    """A tool offered to the model; `parameters` is a JSON schema."""
+    """A tool that the model may call.
+
+    Attributes:
+        name: Name of the tool.
+        description: What the tool does, for the model.
+        parameters: JSON schema of the arguments.
+    """
 
     name: str
     description: str
@@ -48,7 +70,14 @@ class Tool(Data, frozen=True):
 
 
 class Message(Data, frozen=True):
-    """One message of a conversation."""
+    """One message of a conversation. `system`, `user` and `assistant` create messages.
+
+    Attributes:
+        role: `system`, `user`, `assistant` or `tool`.
+        content: Text, or a tuple of `Text` and `Image` parts.
+        tool_calls: Tool calls that the model requested in this message.
+        tool_call_id: In a `tool` message, the id of the call that it answers.
+    """
 
     role: Role
     content: str | tuple[Text | Image, ...]
@@ -57,22 +86,22 @@ class Message(Data, frozen=True):
 
 
 def system(content: str) -> Message:
-    """A system message."""
+    """Create a system message."""
     return Message("system", content)
 
 
 def user(content: str | tuple[Text | Image, ...]) -> Message:
-    """A message from the user's side."""
+    """Create a user message, from text or from a tuple of `Text` and `Image` parts."""
     return Message("user", content)
 
 
 def assistant(content: str) -> Message:
-    """A message from the model's side."""
+    """Create an assistant message, as the model would write it."""
     return Message("assistant", content)
 
 
 class ChatOptions(TypedDict, total=False):
-    """The settings of a chat request; those left out are the provider's defaults."""
+    """Options of a chat request. Options that are left out have the provider's default."""
 
     max_tokens: int | None
     temperature: float | None
@@ -88,7 +117,23 @@ class ChatOptions(TypedDict, total=False):
 
 
 class Chat(Data, frozen=True, tag="chat"):
-    """A chat request. `extra` is passed through to the provider as it is."""
+    """A chat request. `trial.ask` creates it from its arguments.
+
+    Attributes:
+        model: Model as `provider/model`, or an alias.
+        messages: The conversation.
+        max_tokens: Maximum number of tokens in the reply.
+        temperature: Sampling temperature.
+        top_p: Nucleus sampling threshold.
+        seed: Seed for the provider's sampling, where it supports one.
+        stop: Strings at which the reply ends.
+        schema: JSON schema of the reply.
+        tools: Tools that the model may call.
+        tool_choice: `auto`, `none`, `required` or the name of a tool.
+        reasoning: Reasoning effort, as the provider names it.
+        logprobs: Number of log probabilities to return for each token.
+        extra: Further fields, sent to the provider unchanged.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -106,7 +151,14 @@ class Chat(Data, frozen=True, tag="chat"):
 
 
 class Embed(Data, frozen=True, tag="embed"):
-    """An embedding request for one or more texts."""
+    """An embedding request. `trial.embed` creates it from its arguments.
+
+    Attributes:
+        model: Model as `provider/model`, or an alias.
+        texts: Texts to embed.
+        dimensions: Length of the vectors, where the model supports it.
+        extra: Further fields, sent to the provider unchanged.
+    """
 
     model: str
     texts: tuple[str, ...]
@@ -126,7 +178,15 @@ Request = Chat | Embed
 
 
 class Usage(Data, frozen=True):
-    """Tokens as the provider counted them: input holds what was read from a prompt cache and written to it."""
+    """Number of tokens, as the provider counted them.
+
+    Attributes:
+        input_tokens: Tokens of the prompt, including those read from and written to a prompt cache.
+        output_tokens: Tokens of the reply, including reasoning.
+        cached_tokens: Prompt tokens that were read from the provider's prompt cache.
+        reasoning_tokens: Output tokens that were spent on reasoning.
+        cache_write_tokens: Prompt tokens that were written to the provider's prompt cache.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -139,7 +199,17 @@ NO_USAGE = Usage()
 
 
 class Reply(Data, frozen=True, tag="reply"):
-    """What a model answered."""
+    """The reply of a model to a chat request.
+
+    Attributes:
+        text: The text of the reply.
+        usage: Tokens, as the provider counted them.
+        finish: Why the reply ended: `stop`, `length`, `tool_calls` or another reason that the provider gave.
+        model: Exact model that replied, if the provider reported it.
+        tool_calls: Tool calls that the model requested.
+        reasoning: Text of the reasoning, if the provider returned it.
+        logprobs: Log probabilities, as the provider returned them.
+    """
 
     text: str
     usage: Usage = NO_USAGE
@@ -151,7 +221,14 @@ class Reply(Data, frozen=True, tag="reply"):
 
 
 class Embedding(Data, frozen=True, tag="embedding"):
-    """One vector per text, as packed 32-bit floats."""
+    """The reply to an embedding request: one vector per text.
+
+    Attributes:
+        packed: All vectors as 32-bit floats, end to end. Use `vectors` to read them.
+        width: Length of each vector.
+        usage: Tokens, as the provider counted them.
+        model: Exact model that replied, if the provider reported it.
+    """
 
     packed: bytes
     width: int
@@ -160,10 +237,10 @@ class Embedding(Data, frozen=True, tag="embedding"):
 
     @classmethod
     def of(cls, vectors: Sequence[Sequence[float]], usage: Usage = NO_USAGE) -> Embedding:
-        """Pack vectors of equal width."""
+        """Create an embedding from vectors. Raises `ValueError` if they differ in length."""
         width = len(vectors[0]) if vectors else 0
         if any(len(vector) != width for vector in vectors):
-            raise ValueError("the vectors of one embedding must all have the same width")
+            raise ValueError("all vectors of an embedding must have the same length")
         packed = array("f", [number for vector in vectors for number in vector])
         return cls(packed.tobytes(), width, usage)
 
@@ -182,7 +259,7 @@ class Returned(Data, frozen=True, tag="returned"):
 
 
 class FaultKind(StrEnum):
-    """Why something failed; what to do about it follows from the kind (engine/retry.py)."""
+    """Why a request or a trial failed. The kind determines whether a request is retried (see `RetryPolicy`)."""
 
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
@@ -206,9 +283,14 @@ class FaultKind(StrEnum):
 
 
 class Fault(Data, frozen=True, tag="fault"):
-    """A failure as data. `retry_after` is what the other side asked for, in seconds.
+    """A request or trial that failed.
 
-    `sent` is False where the request surely never left, so that nobody can have billed it.
+    Attributes:
+        kind: Kind of the failure.
+        message: What went wrong.
+        retry_after: Seconds to wait before a retry, if the provider asked for that.
+        attempts: How often the request was sent.
+        sent: False if the request certainly never left this machine and so was not billed.
     """
 
     kind: FaultKind
@@ -222,7 +304,7 @@ Settlement = Reply | Embedding | Returned | Fault
 
 
 class Standing(NamedTuple):
-    """What a provider says of one of its rate limits: how much it allows, what is left, and seconds until all is."""
+    """One rate limit as a provider reports it: its size, what remains, and the seconds until it is full again."""
 
     resource: Literal["requests", "tokens", "input_tokens", "output_tokens", "project_tokens"]
     limit: float
@@ -231,28 +313,32 @@ class Standing(NamedTuple):
 
 
 UNSENDABLE = Fault(FaultKind.BAD_REQUEST, "the request holds text that is not valid Unicode")
-"""What an ask gets that cannot be written down. It is not journalled: a replay comes to the same."""
+"""The fault of a request that cannot be encoded. It is not journalled, because a replay gives the same fault."""
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 _settlements: msgspec.json.Decoder[Settlement] = msgspec.json.Decoder(Settlement)
 
 
 def fingerprint(request: Request | Invoke) -> bytes:
-    """Sixteen bytes that are equal exactly when two requests are."""
+    """Hash the content of a request.
+
+    Returns:
+        Sixteen bytes. Equal requests have equal fingerprints.
+    """
     if type(request) is Chat and int in (type(request.temperature), type(request.top_p)):
         request = _with_floats(request)
     return blake2b(_canonical.encode(request), digest_size=16).digest()
 
 
 def _with_floats(chat: Chat) -> Chat:
-    """The same request as JSON writes it when its numbers are what their types say: 0.0, not 0."""
+    """The same request with `temperature` and `top_p` as floats, so that 0 and 0.0 encode the same."""
     temperature = None if chat.temperature is None else float(chat.temperature)
     top_p = None if chat.top_p is None else float(chat.top_p)
     return msgspec.structs.replace(chat, temperature=temperature, top_p=top_p)
 
 
 def canonical(data: object) -> bytes:
-    """Plain data as JSON, the same bytes for equal data."""
+    """Plain data as JSON. Equal data gives equal bytes."""
     return _canonical.encode(data)
 
 

@@ -33,20 +33,20 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def identity(function: Callable[..., Any]) -> str:
-    """What a run stores of a function: the hash of its code and, for one of Groundswell's own, the release."""
+    """What a run stores of a function: the hash of its code and, for functions of Groundswell itself, the release."""
     return source_hash(function) + (f"@{__version__}" if is_own(function) else "")
 
 
 def is_own(function: Callable[..., Any]) -> bool:
-    """Whether a function is one of Groundswell's own."""
+    """Whether a function is part of Groundswell."""
     return (getattr(function, "__module__", None) or "").startswith("groundswell.")
 
 
 def same_code(stored: str, now: str) -> bool:
-    """Whether a function is still what a run has stored of it.
+    """Whether a function still has the code that a run has stored.
 
-    Code of Groundswell may differ from one release to the next: its programs get a new version when they behave
-    differently. Within one release, different code is code that somebody has edited.
+    Groundswell's own code may differ between releases: its programs get a new version number when they behave
+    differently. Within one release, different code means that somebody has edited it.
     """
     before, _, made_by = stored.partition("@")
     after, _, release = now.partition("@")
@@ -56,7 +56,7 @@ def same_code(stored: str, now: str) -> bool:
 def source_hash(function: Callable[..., Any]) -> str:
     """A hash of a function and of the project code that it reaches.
 
-    Where there is no source file (an interactive prompt, a notebook), the function's compiled code counts instead.
+    If there is no source file (an interactive prompt, a notebook), the compiled code of the function is hashed.
     """
     module = getattr(function, "__module__", None) or ""
     found = _module(module)

@@ -1,6 +1,6 @@
-"""What a part of a program asks, counted: by model, its asks and their tokens.
+"""Counts the requests and tokens that a part of a program uses, by model.
 
-A part that is somebody else's code may ask as it likes; who calls it can know what that came to.
+Use it to measure code that you call and did not write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Asked(msgspec.Struct, frozen=True, array_like=True):
-    """What a model was asked: how often, and for how many tokens."""
+    """Requests to one model, and their tokens."""
 
     asks: int = 0
     input_tokens: int = 0
@@ -29,14 +29,14 @@ Tally = dict[str, Asked]
 
 
 async def tallied(part: Coroutine[Any, Any, T]) -> tuple[T, Tally]:
-    """Run a part of a program; and what it asked. The sums do not depend on who answered first."""
+    """Run a part of a program and count its requests. The sums do not depend on the order of replies."""
     tally: Tally = {}
     return await _followed(part, tally), tally
 
 
 @coroutine
 def _followed(part: Coroutine[Any, Any, T], tally: Tally) -> Generator[Any, Any, T]:
-    """Hand on what a part waits for, and what comes back; replies are counted on the way."""
+    """Forward what the part waits for, and the replies; count the replies on the way."""
     value: Any = None
     error: BaseException | None = None
     try:
@@ -49,7 +49,7 @@ def _followed(part: Coroutine[Any, Any, T], tally: Tally) -> Generator[Any, Any,
                 trap = Together(tuple(_follower(child, tally) for child in trap.children))
             try:
                 value, error = (yield trap), None
-            except Exception as raised:  # noqa: BLE001  it is the part's: that may know what to do
+            except Exception as raised:  # noqa: BLE001  handed to the part, which may handle it
                 value, error = None, raised
             if error is None and type(trap) is Ask:
                 known, usage = tally.get(trap.request.model, Asked()), value.usage

@@ -1,8 +1,8 @@
-"""A limit on how long a program computes between two asks, so that a detector or metric that never ends is given up.
+"""Limits the time that a program computes between two requests, so that an endless detector or metric is interrupted.
 
-Everything else waits while a program computes. A signal interrupts it, also in the middle of a search by a regular
-expression. Signals reach the main thread alone: in other threads (the server, `open_sync`) there is no such limit.
-Processor time counts, so that the limit does not depend on how busy the machine is.
+While a program computes, the event loop waits. A signal interrupts it, even during a regular expression search.
+Signals only reach the main thread, so there is no limit in other threads (the server, `open_sync`). The limit counts
+processor time and does not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from types import FrameType
 from groundswell.errors import TimeLimitExceeded
 
 SECONDS = 30.0
-"""Processor time of one step of a program: its code between two asks. It may take up to `TICK` more."""
+"""Limit on the processor time of one step, the code between two requests. A step may take up to `TICK` more."""
 TICK = 5.0
-"""A timer looks this often whether a step goes on for too long. One for each step would cost two system calls."""
+"""Interval of the timer that checks the current step. A timer for each step would cost two system calls."""
 AGAIN = 1.0
-"""A program that catches the error and goes on is interrupted again after so many seconds."""
+"""Seconds after which a program that catches the error and continues is interrupted again."""
 _MAIN = threading.main_thread().ident
 _OURS = ("groundswell.program.conductor", __name__)
 _available: bool | None = None
@@ -28,7 +28,7 @@ _armed = False
 _running = False
 _step = 0
 _seen, _since = 0, 0.0
-"""The step that was running when the timer last looked, and the time at which it was first seen."""
+"""The step that was running at the last check, and the time at which it was first seen."""
 
 
 def begin() -> None:
@@ -59,16 +59,16 @@ def _arm() -> None:
 
 
 def _install() -> bool:
-    """Take the signal, unless somebody else uses it: then there is no limit."""
+    """Install the signal handler. If the signal is already in use, there is no limit."""
     if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL:
         return False
     signal.signal(signal.SIGVTALRM, _interrupt)
-    atexit.register(signal.setitimer, signal.ITIMER_VIRTUAL, 0.0)  # an interpreter that ends gives up its handlers
+    atexit.register(signal.setitimer, signal.ITIMER_VIRTUAL, 0.0)  # handlers are removed before the interpreter exits
     return True
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # The timer counts the processor time of all threads, and the limit is for the main thread's.
+    # The timer counts the processor time of all threads, but the limit applies to the main thread.
     global _armed, _seen, _since  # noqa: PLW0603
     now = time.thread_time()
     if _step != _seen:
@@ -80,6 +80,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     elif now - _since >= SECONDS and frame is not None and frame.f_globals.get("__name__") not in _OURS:
         signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN, AGAIN)
         raise TimeLimitExceeded(
-            f"it computed for more than {SECONDS:g} s without an ask; "
-            "do long work in a function that is registered with @function"
+            f"the program computed for more than {SECONDS:g} s without a request. "
+            "Do long work in a function registered with @function"
         )

@@ -1,7 +1,7 @@
-"""The three traps: the only things that a program may await.
+"""The three awaitables of a program: `Ask`, `Call` and `Together`.
 
-Everything else in `groundswell.program` is built from these. A trap yields itself to the conductor,
-which sends the result back in, or throws. Nothing here performs anything.
+A program may await nothing else, and the rest of `groundswell.program` is built from these. Each yields itself to the
+conductor, which sends the result back in or throws. None of them does any work itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 
 class Ask(Generic[T]):
-    """Trap 1: one request to one model."""
+    """One request to one model."""
 
     __slots__ = ("label", "request")
 
@@ -31,7 +31,7 @@ class Ask(Generic[T]):
 
 
 class Call(Generic[T]):
-    """Trap 2: one registered function, run outside the program."""
+    """One call of a registered function, which runs outside the program."""
 
     __slots__ = ("label", "request")
 
@@ -44,7 +44,7 @@ class Call(Generic[T]):
 
 
 class Together:
-    """Trap 3: several sub-programs at once."""
+    """Several parts of a program at once."""
 
     __slots__ = ("children",)
 
@@ -62,14 +62,21 @@ def together(a: Awaitable[A], b: Awaitable[B], c: Awaitable[C], /) -> Awaitable[
 @overload
 def together(*children: Awaitable[T]) -> Awaitable[tuple[T, ...]]: ...
 def together(*children: Awaitable[Any]) -> Awaitable[Any]:
-    """Run sub-programs side by side and get their results in order.
+    """Run several parts of a program at the same time.
 
-    All children are waited for; then the failure of the lowest index, if any, is raised. Children are
-    coroutines that take the trial, or asks and calls themselves.
+    Args:
+        children: Coroutines of the program, or requests such as `trial.ask(...)`.
+
+    Returns:
+        The results as a tuple, in the order of the arguments.
+
+    Raises:
+        Exception: If children fail, the exception of the first one in argument order. It is raised after all
+            children have ended.
     """
     for child in children:
         if not isinstance(child, Awaitable):
-            raise TypeError(f"together takes sub-programs, as in together(a, b) or together(*several), not {child!r}")
+            raise TypeError(f"together takes awaitables, as in together(a, b) or together(*several), not {child!r}")
     return Together(tuple(child if isinstance(child, Coroutine) else _alone(child) for child in children))
 
 

@@ -1,4 +1,4 @@
-"""What a user writes: a program, and the trial it is handed."""
+"""Programs, and the `Trial` that a program receives."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 ONLY_MESSAGES = {Message}
 RESERVED = ("trial", "row")
-"""Columns of the long table that are not recorded: the key of the trial, and the number of the row in it."""
+"""Columns that every row has: the key of the trial, and the number of the row in it."""
 _NUMBERS = re.compile(r"\d+")
 UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
-"""What reading a reply as JSON may raise; the last one where it is nested too deeply."""
+"""What decoding a reply as JSON may raise. `RecursionError`: it is nested too deeply."""
 
 
 class Strand(Protocol):
-    """The part of a program that is running: a position in its tree, and random numbers of its own."""
+    """The running part of a program: its position in the tree and its random generator."""
 
     prefix: str
     position: int
@@ -52,7 +52,12 @@ class Strand(Protocol):
 
 
 class Trial:
-    """One instance of a program, as its code sees it: a key, a random generator, and the ways to ask."""
+    """One execution of a program. The program receives it as its first argument.
+
+    Attributes:
+        key: Key of the trial, unique in its run.
+        seed: Seed of the run.
+    """
 
     __slots__ = ("_rows", "_strand", "key", "seed")
 
@@ -65,7 +70,10 @@ class Trial:
 
     @property
     def rng(self) -> Random:
-        """Random numbers of the current strand: siblings never race for them, and a replay draws the same."""
+        """A `random.Random` for this trial. A replay draws the same numbers.
+
+        Each branch of a `together` has its own generator, so the order of replies does not affect the numbers.
+        """
         strand = self._strand
         if strand.rng is None:
             digest = blake2b(f"{self.seed}\0{self.key}\0{strand.prefix}".encode(), digest_size=16).digest()
@@ -73,17 +81,24 @@ class Trial:
         return strand.rng
 
     def row(self, **values: str | float | bool | None) -> None:
-        """Record a row of data: named values, one line of the run's long table.
+        """Record an observation: one row of the run's table.
 
-        Rows are stored with the result of the trial. `Run.rows` has those of all trials, for analysis.
+        Rows are stored with the result of the trial. `Run.rows` returns the rows of all trials.
+
+        Args:
+            values: Columns and their values: text, numbers, booleans or None.
+
+        Raises:
+            TypeError: If a value has another type.
+            ValueError: If a number is not finite, or a column is called `trial` or `row`.
         """
         for name, value in values.items():
             if value is not None and not isinstance(value, str | int | float):
-                raise TypeError(f"row: {name} is a {type(value).__name__}; give text, a number, true or false, or None")
+                raise TypeError(f"row: {name} is a {type(value).__name__}; give a str, int, float, bool or None")
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"row: {name} is {value}; leave it out, or give None, where there is no value")
+                raise ValueError(f"row: {name} is {value}; use None for a missing value")
             if name in RESERVED:
-                raise ValueError(f"row: {name} is the name of a column that every row has; take another one")
+                raise ValueError(f"row: the column name {name!r} is reserved; use another name")
         try:
             msgspec.json.encode(values)
         except (UnicodeEncodeError, ValueError, OverflowError) as error:
@@ -92,7 +107,7 @@ class Trial:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows recorded by now, in the order of the program, whichever reply came first."""
+        """The rows recorded so far, in program order, whatever the order of replies was."""
         ordered = sorted(self._rows, key=lambda each: (*map(int, _NUMBERS.findall(each[0])), each[1]))
         return [values for _, _, values in ordered]
 
@@ -125,10 +140,22 @@ class Trial:
         into: type[Any] | None = None,
         **options: Unpack[ChatOptions],
     ) -> Awaitable[Any]:
-        """Ask a model. `messages` is a conversation, or a string for a single user message.
+        """Send a chat request to a model and wait for the reply.
 
-        With `into`, the reply is decoded into that type (its JSON schema goes along with the request); a
-        reply that does not fit is asked for once more, then `MalformedReply` is raised with its text.
+        Args:
+            model: Model as `provider/model`, or an alias.
+            messages: The conversation, or a string for a single user message.
+            label: Name of the request in transcripts and progress, for example the speaker.
+            into: Type to decode the reply into. Its JSON schema is sent with the request. If the reply cannot be
+                decoded, the model is told what is wrong and asked once more.
+            options: Options of the request, such as `max_tokens` and `temperature`. See `Chat`.
+
+        Returns:
+            The `Reply`, or with `into` a value of that type.
+
+        Raises:
+            AskFailed: If the request failed for good.
+            MalformedReply: If the second reply cannot be decoded either.
         """
         said = (Message("user", messages),) if isinstance(messages, str) else tuple(messages)
         if set(map(type, said)) != ONLY_MESSAGES:
@@ -140,7 +167,20 @@ class Trial:
     def embed(
         self, model: str, texts: Sequence[str], *, dimensions: int | None = None, label: str = ""
     ) -> Awaitable[Embedding]:
-        """Embed texts; the reply's `vectors` are in their order."""
+        """Send an embedding request to a model and wait for the vectors.
+
+        Args:
+            model: Model as `provider/model`, or an alias.
+            texts: Texts to embed.
+            dimensions: Length of the vectors, where the model supports it.
+            label: Name of the request in transcripts and progress.
+
+        Returns:
+            The `Embedding`. Its `vectors` are in the order of the texts.
+
+        Raises:
+            AskFailed: If the request failed for good.
+        """
         if isinstance(texts, str):
             raise TypeError("texts: give a list of strings, not one string")
         return Ask(Embed(model, tuple(texts), dimensions), label)
@@ -150,14 +190,28 @@ class Trial:
     @overload
     def call(self, function: Callable[..., T], *args: Any, **options: Any) -> Awaitable[T]: ...
     def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Awaitable[Any]:
-        """Run a function registered with `@function` outside the program; what it returns is journalled.
+        """Call a function registered with `@function`. It runs outside the program, and its return value is journalled.
 
-        The value comes back as plain data (what JSON can hold), on the first run as on a replay.
+        A replay uses the journalled value and does not call the function again.
+
+        Args:
+            function: The registered function.
+            args: Positional arguments: data that JSON can hold.
+            options: Keyword arguments: data that JSON can hold.
+
+        Returns:
+            The return value, as plain data that JSON can hold.
+
+        Raises:
+            CallFailed: If the function raised.
+            SettingsError: If the function is not registered.
         """
         name = _FUNCTION_NAMES.get(function)
         if name is None:
             label = getattr(function, "__qualname__", repr(function))
-            raise SettingsError(f"{label} is not registered: put @function('a/name') on it to call it from a program")
+            raise SettingsError(
+                f"{label} is not registered: decorate it with @function('a/name') to call it from a program"
+            )
         return _call(Call(Invoke(name, args, options or None), name))
 
 
@@ -166,7 +220,7 @@ async def _call(trap: Call[Returned]) -> Any:
 
 
 async def _ask_into(into: type[T], chat: Chat, label: str) -> T:
-    """Ask for JSON that decodes into a type; say what was wrong and ask again once."""
+    """Ask for JSON that decodes into a type. If it does not, report the problem and ask once more."""
     if chat.schema is None:
         chat = msgspec.structs.replace(chat, schema=_inline_schema(into))
     reply: Reply = await Ask(chat, label)
@@ -187,7 +241,7 @@ async def _ask_into(into: type[T], chat: Chat, label: str) -> T:
 
 
 def _inline_schema(into: type[Any]) -> dict[str, Any]:
-    """A type's JSON schema with the outermost reference resolved, as providers want it."""
+    """A type's JSON schema with the outermost reference resolved, as providers require."""
     schema = msgspec.json.schema(into)
     definitions = schema.get("$defs", {})
     if schema.keys() <= {"$ref", "$defs"} and "$ref" in schema:
@@ -204,7 +258,7 @@ def _refers(schema: Any, name: str) -> bool:
 
 
 def _bare_json(text: str) -> str:
-    """The JSON in a reply, without the code fence that models like to put around it."""
+    """The JSON in a reply, without the code fence that models often put around it."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         return text[text.index("\n") + 1 : -3].strip()
@@ -215,7 +269,16 @@ ProgramFunction = Callable[[Trial, S], Coroutine[Any, Any, R]]
 
 
 class Program(Generic[S, R]):
-    """A registered program: its name and version, its function, and the types of its spec and result."""
+    """A registered program. The decorator `program` creates it.
+
+    Attributes:
+        name: Name of the program, such as `secret_game/duel`.
+        version: Version of the program.
+        id: `name@version`.
+        function: The `async def` that was decorated.
+        spec_type: Type of its spec, from the annotation.
+        result_type: Type of its result, from the annotation.
+    """
 
     __slots__ = ("_source", "function", "id", "name", "result_type", "spec_type", "version")
 
@@ -230,11 +293,13 @@ class Program(Generic[S, R]):
         self.function = function
         self.spec_type: Any = hints.get(parameters[1], Any)
         self.result_type: Any = hints.get("return", Any)
-        self._source = None if is_own(function) else identity(function)  # its file may be edited while it runs
+        self._source = (
+            None if is_own(function) else identity(function)
+        )  # now, since its file may be edited while it runs
 
     @property
     def source(self) -> str:
-        """What a run stores of the program's code: see `groundswell.program.source`."""
+        """Hash of the program's code, which a run stores. See `groundswell.program.source`."""
         if self._source is None:
             self._source = identity(self.function)
         return self._source
@@ -244,7 +309,7 @@ class Program(Generic[S, R]):
         self._source = source
 
     def __call__(self, trial: Trial, spec: S) -> Coroutine[Any, Any, R]:
-        """Use a program as a part of another: `await duel(trial, spec)`, alone or in `together`."""
+        """Use the program as a part of another program: `await duel(trial, spec)`, alone or in `together`."""
         return self.function(trial, spec)
 
     def __repr__(self) -> str:
@@ -257,7 +322,19 @@ _FUNCTION_NAMES: dict[Callable[..., Any], str] = {}
 
 
 def program(name: str, version: int = 1) -> Callable[[ProgramFunction[S, R]], Program[S, R]]:
-    """Register an `async def f(trial, spec)` as a program."""
+    """Register an `async def f(trial, spec)` as a program.
+
+    Args:
+        name: Name of the program, such as `secret_game/duel`. Runs store it.
+        version: Increase it when the program should give other results than before.
+
+    Returns:
+        A decorator that turns the function into a `Program`.
+
+    Raises:
+        SettingsError: If the function is not an `async def`, does not take `(trial, spec)`, or the name and version
+            are already registered for another function.
+    """
 
     def register(function: ProgramFunction[S, R]) -> Program[S, R]:
         if not inspect.iscoroutinefunction(function):
@@ -271,7 +348,19 @@ def program(name: str, version: int = 1) -> Callable[[ProgramFunction[S, R]], Pr
 
 
 def function(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Register a plain or async function that programs may `call`."""
+    """Register a function, plain or `async`, that programs can call with `trial.call`.
+
+    Use it for everything that a program must not do itself: files, network requests, long computations.
+
+    Args:
+        name: Name of the function. Journals store it.
+
+    Returns:
+        A decorator that returns the function unchanged.
+
+    Raises:
+        SettingsError: If the name is already registered for another function.
+    """
 
     def register(registered: Callable[..., T]) -> Callable[..., T]:
         _claim(_FUNCTIONS.get(name), registered, f"function {name}")
@@ -293,20 +382,20 @@ def find_function(name: str) -> Callable[..., Any] | None:
 
 
 def _claim(holder: Any, newcomer: Callable[..., Any], what: str) -> None:
-    """Let a reloaded module replace its own registrations, and nobody else's."""
+    """Allow a reloaded module to replace its own registrations, but no others."""
     holder = getattr(holder, "function", holder)
     if holder is not None and _origin(holder) != _origin(newcomer):
         raise SettingsError(f"{what} is registered twice: in {_origin(holder)} and in {_origin(newcomer)}")
 
 
 def _origin(function: Callable[..., Any]) -> str:
-    """Where a function is from. A notebook gives every version of a cell another file name, and none of them exists."""
+    """Where a function is defined. In a notebook, each version of a cell has another file name that does not exist."""
     file = inspect.getsourcefile(function)
     return f"{file if file is not None and Path(file).exists() else function.__module__}:{function.__qualname__}"
 
 
 def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations of a function; types that are local to another function are looked up where they can be."""
+    """Annotations of a function. Types that are local to the calling function are found too."""
     try:
         return get_type_hints(function)
     except NameError:

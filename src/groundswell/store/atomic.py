@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and that are written to no place but their own."""
+"""Atomic file writes: a file is either complete or absent, and links are never followed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundswell.errors import StoreError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is written beside its place and put there at the end, whenever the process or the power ends."""
+    """Write a file under a temporary name and rename it at the end. A crash leaves no partial file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside(path) as file:
@@ -26,12 +26,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def beside(path: Path) -> Iterator[IO[bytes]]:
-    """The same, in a folder that is there, with the errors of the system.
+    """The same in an existing folder, raising the errors of the operating system.
 
-    A symbolic link in the place of the file is replaced, not followed: it may be somebody else's, and lead anywhere.
+    A symbolic link in place of the file is replaced, not followed: it may come from somebody else and lead anywhere.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")  # which would be replaced by a file
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")  # renaming would replace it
     part = path.with_name(f".{path.name[:40]}.{token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -45,14 +45,14 @@ def beside(path: Path) -> Iterator[IO[bytes]]:
 
 
 def own_folder(folder: Path) -> Path:
-    """A folder within another one that we write to. A symbolic link in its place is removed, not followed."""
+    """Create a folder inside an output folder. A symbolic link in its place is removed, not followed."""
     if folder.is_symlink():
         folder.unlink()
     return folder
 
 
 def _sync(folder: Path) -> None:
-    """Have the new name on disk too."""
+    """Sync the folder, so that the new name is on disk too."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)

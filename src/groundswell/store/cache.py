@@ -1,4 +1,4 @@
-"""The cache of a store: what is in it, and taking it out. Runs do not need it: their journals hold their replies."""
+"""The cache of a store: its size, and clearing it. Runs do not depend on it: their journals have their replies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from groundswell.store.runs import Runs
 from groundswell.store.schema import cache, reading
 
 CHUNK = 5_000
-"""Replies removed in one commit: few enough that a run which writes meanwhile is not kept waiting."""
+"""Number of replies that are removed in one commit, so that runs that write do not have to wait."""
 WORTHWHILE = 0.1
-"""The part of a file that must be free before it is written anew to make it smaller."""
+"""Share of the file that must be free before it is rewritten to make it smaller."""
 PATIENCE_MS = 2_000
 
 
 class Kept(NamedTuple):
-    """What a cache holds. `bytes` is the replies themselves; the moments are in Unix time."""
+    """Content of a cache. `bytes` is the size of the replies; times are in Unix time."""
 
     replies: int
     bytes: int
@@ -33,21 +33,21 @@ class Kept(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What became of freed space: so many bytes were given back, or why the file keeps it for what is written next."""
+    """Number of bytes by which the file shrank, or why it keeps the free space for later use."""
 
     freed: int
     reused: Literal["busy", "small", "full"] | None = None
 
 
 class Cache:
-    """The replies that any run of a store may reuse. Calls are synchronous; runs may go on meanwhile."""
+    """Replies that all runs of a store share. Calls are synchronous and may be made while runs are in progress."""
 
     def __init__(self, engine: sa.Engine, path: Path) -> None:
         self._engine = engine
         self._path = path
 
     def kept(self, before: float | None = None) -> Kept:
-        """What is kept, or of that, what was kept before a moment."""
+        """The content of the cache; with `before`, only replies that are older."""
         query = sa.select(
             sa.func.count(),
             sa.func.coalesce(sa.func.sum(sa.func.length(sa.cast(cache.c.settlement, sa.LargeBinary))), 0),
@@ -60,9 +60,9 @@ class Cache:
             return Kept(*connection.execute(query if before is None else query.where(_older(before))).one())
 
     def clear(self, before: float | None = None) -> int:
-        """Remove everything, or what was kept before a moment; returns how many replies went.
+        """Remove all replies, or those older than `before`. Returns how many were removed.
 
-        It is done in pieces, with as much time between them as each took: a run that writes gets its turn.
+        Removal is done in chunks with pauses, so that runs can write in between.
         """
         removed, after = 0, b""
         while (last := self._chunk_end(after)) is not None:
@@ -89,9 +89,9 @@ class Cache:
         return removed
 
     def shrink(self) -> Space:
-        """Make the file smaller by what is free in it, unless somebody works on a run or it is not worth it.
+        """Shrink the file by its free space, unless a run is in progress or little would be gained.
 
-        Writing a file anew keeps others from writing for as long as it takes.
+        Rewriting the file blocks other writers.
         """
         runs = Runs(self._engine, self._path)
         if any(runs.is_held(record) for record in runs.list()):
@@ -112,7 +112,7 @@ class Cache:
         return Space(freed) if freed > 0 else Space(0, "busy")
 
     def _reused(self, error: Exception) -> Space:
-        """Why the file could not be written anew; what else went wrong is raised."""
+        """Why the file could not be rewritten. Other errors are raised."""
         problem = store_error(error, self._path)
         if isinstance(problem, StoreFull):
             return Space(0, "full")

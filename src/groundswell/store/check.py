@@ -1,4 +1,4 @@
-"""Whether a store is in order, and a new one with what a damaged one still has. The old one is never changed.
+"""Checks a store for damage, and copies what is intact into a new one. The old store is never changed.
 
 check_store   `groundswell doctor --store PATH`
 repair        `groundswell doctor --store PATH --repair NEW`
@@ -29,13 +29,13 @@ from groundswell.store.waves import asks_of
 
 MOST_NAMED = 5
 LARGE_LOG = 256 << 20
-"""A write-ahead log of so many bytes was not brought into the database for long."""
+"""Size in bytes from which a write-ahead log is reported."""
 
 Columns = Mapping[str, Any]
 
 
 class StoreCheck(msgspec.Struct):
-    """What was found. `problems` are damage, each with what to do about it; `notes` is what one should know."""
+    """Result of a check. `problems` are damage; `notes` are for information."""
 
     size_bytes: int = 0
     log_bytes: int = 0
@@ -47,7 +47,7 @@ class StoreCheck(msgspec.Struct):
 
 
 def check_store(path: Path) -> StoreCheck:
-    """Look at a store that exists: its file, its pages, every row, and what was left beside it."""
+    """Check an existing store: its file, its pages, every row, and the files beside it."""
     found = StoreCheck()
     try:
         _check_file(path, found)
@@ -71,7 +71,7 @@ def check_store(path: Path) -> StoreCheck:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that writes nothing, and leaves no file behind where nobody else uses the store."""
+    """A connection that writes nothing, and creates no files if no other process uses the store."""
     log = Path(f"{path}-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=2, isolation_level=None)
@@ -84,41 +84,43 @@ def _check_file(path: Path, found: StoreCheck) -> None:
     found.size_bytes, found.mode = about.st_size, f"{mode:04o}"
     found.log_bytes = log.stat().st_size if log.exists() else 0
     if mode & 0o077:
-        found.notes.append(f"others can read it (mode {mode:04o}): chmod 600 {path} if what is in it is private")
+        found.notes.append(f"other users can read it (mode {mode:04o}): run chmod 600 {path} if its content is private")
     if found.log_bytes >= LARGE_LOG:
         found.notes.append(
-            f"its write-ahead log has {found.log_bytes / (1 << 20):,.0f} MiB: it becomes smaller once all processes "
-            "that use the store have ended and it is opened again"
+            f"its write-ahead log has {found.log_bytes / (1 << 20):,.0f} MiB. It shrinks when all processes that use "
+            "the store have ended and the store is opened again"
         )
     if (free := shutil.disk_usage(path.parent).free) < found.size_bytes:
-        found.notes.append(f"its disk has {free / (1 << 20):,.0f} MiB free, too little for a copy of it")
+        found.notes.append(f"its disk has {free / (1 << 20):,.0f} MiB free, which is not enough for a copy")
 
 
 def _check_pages(connection: sqlite3.Connection, path: Path, found: StoreCheck) -> bool:
-    """What SQLite says of its own structures, and which schema there is; whether it is worth reading on."""
+    """Run SQLite's own checks and read the schema version. Returns whether the rows can be checked."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if "alembic_version" not in tables or not tables & {"trials", "asks", "runs"}:
-        raise StoreError(f"{path} is a database of something else: give another --store")
+        raise StoreError(f"{path} is a database of another program: use another --store")
     for pragma in ("quick_check", "integrity_check"):
         said = [text for (text,) in connection.execute(f"PRAGMA {pragma}({MOST_NAMED})")]
         if said != ["ok"]:
-            found.problems += [f"SQLite finds damage: {' '.join(text.split())}" for text in said]
+            found.problems += [f"SQLite reports damage: {' '.join(text.split())}" for text in said]
             break
     row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     found.revision = row[0] if row is not None and isinstance(row[0], str) else None
     if found.revision is None:
-        found.problems.append("it does not say which schema it has")
+        found.problems.append("its schema version is missing")
         return False
     if found.revision > REVISION:
-        raise StoreTooNew(f"{path} has schema {found.revision}, this version knows {REVISION}: upgrade")
+        raise StoreTooNew(
+            f"{path} has schema {found.revision}, but this version only supports {REVISION}: upgrade Groundswell"
+        )
     if found.revision < REVISION:
-        found.notes.append(f"it has schema {found.revision}: the next command that uses it brings it to {REVISION}")
+        found.notes.append(f"it has schema {found.revision}: the next command that uses it upgrades it to {REVISION}")
     found.runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     return True
 
 
 def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
-    """Every row must be readable, decode, and be what its checksum was made of."""
+    """Check that every row can be read and decoded and matches its checksum."""
     for table, check in CONTENT.items():
         bad: list[str] = []
         try:
@@ -126,7 +128,7 @@ def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
                 if (problem := problem_of(check, row)) is not None:
                     bad.append(problem)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            bad.append(f"not all rows can be read: {error}")
+            bad.append(f"some rows cannot be read: {error}")
         found.problems += [f"table {table}: {text}" for text in bad[:MOST_NAMED]]
         if len(bad) > MOST_NAMED:
             found.problems.append(f"table {table}: {len(bad) - MOST_NAMED:,} more")
@@ -137,7 +139,7 @@ def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
 
 
 def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -> None:
-    """Runs that lack outcomes, and those that nobody works on although they say that somebody does."""
+    """Find runs that lack outcomes, and runs that were interrupted."""
     for row in rows(connection, "runs"):
         try:
             record = run_record(row)
@@ -146,36 +148,36 @@ def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -
         held = is_held(path, record.id)
         if record.status == "running" and not held:
             found.notes.append(
-                f"run {record.title!r} was interrupted: `groundswell runs resume {record.id}` goes on with it"
+                f"run {record.title!r} was interrupted: continue it with `groundswell runs resume {record.id}`"
             )
         query = "SELECT count(*) FROM outcomes WHERE trial BETWEEN ? AND ?"
         (outcomes,) = connection.execute(query, record.span).fetchone()
         if outcomes < record.counters.settled and not held:
             found.problems.append(
-                f"run {record.title!r} has ended {record.counters.settled:,} trials, but only {outcomes:,} outcomes "
-                "are there"
+                f"run {record.title!r} counts {record.counters.settled:,} ended trials, but only {outcomes:,} outcomes "
+                "are stored"
             )
 
 
 def _check_locks(path: Path, found: StoreCheck) -> None:
-    """Lock files that a process left behind when it was killed."""
+    """Find lock files of processes that were killed."""
     for lock in sorted(path.parent.glob(f"{path.name}.*.lock")):
         uid = lock.name.removeprefix(f"{path.name}.").removesuffix(".lock")
         try:
             left = not is_held(path, uid)
         except StoreError as error:
-            found.notes.append(f"{lock} cannot be looked at: {error}")
+            found.notes.append(f"{lock} cannot be checked: {error}")
             continue
         if left:
-            found.notes.append(f"{lock} was left by a process that was killed: it does no harm and may be removed")
+            found.notes.append(f"{lock} was left by a process that was killed. It is harmless and can be removed")
 
 
 def _advice(path: Path) -> str:
     name = f"{path.stem}-repaired{path.suffix}"
     return (
-        "what to do: end all processes that use the store, and make a copy of it with its -wal file; then restore a "
-        f"backup, or `groundswell doctor --store {path} --repair {path.with_name(name)}` copies everything that can "
-        "be read into a new store. What it lacks is asked for again when its runs are resumed"
+        "what to do: end all processes that use the store, and copy it together with its -wal file. Then restore a "
+        f"backup, or copy everything that can be read into a new store with `groundswell doctor --store {path} "
+        f"--repair {path.with_name(name)}`. Replies that are missing are requested again when its runs are resumed"
     )
 
 
@@ -187,7 +189,7 @@ def rows(connection: sqlite3.Connection, table: str) -> Iterator[Columns]:
 
 
 def problem_of(check: Callable[[Columns], object], row: Columns) -> str | None:
-    """What is wrong with a row, if anything is."""
+    """What is wrong with a row; None if it is intact."""
     try:
         check(row)
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
@@ -255,7 +257,7 @@ FIRST, LAST = -(2**63), 2**63 - 1
 
 
 class Copied(NamedTuple):
-    """How many rows of a table were copied, how many were damaged, and whether some could not be read at all."""
+    """Number of rows of a table that were copied and that were damaged, and whether some could not be read."""
 
     rows: int
     damaged: int
@@ -263,10 +265,10 @@ class Copied(NamedTuple):
 
 
 def repair(store: Path, new: Path) -> dict[str, Copied]:
-    """Copy what is intact into a new store; returns what became of each table. The old one is left as it is."""
+    """Copy intact rows into a new store. Returns the result for each table. The old store is not changed."""
     new = database_path(new)
     if new.exists():
-        raise SettingsError(f"--repair {new}: there is a file already; give the path of a new one")
+        raise SettingsError(f"--repair {new}: the file already exists; give the path of a new one")
     try:
         with closing(open_read_only(store)) as source:
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -297,7 +299,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) ->
 
 
 def _readable(source: sqlite3.Connection, table: str, gaps: list[str]) -> Iterator[Columns]:
-    """The rows that can be read; `gaps` gets an entry where some cannot be."""
+    """The rows that can be read. `gaps` gets an entry wherever some cannot be read."""
     there = [name for _, name, *_ in source.execute(f"PRAGMA table_info({table})")]
     columns = [column for column in metadata.tables[table].columns.keys() if column in there]  # noqa: SIM118
     if not columns:
@@ -319,7 +321,7 @@ def _readable(source: sqlite3.Connection, table: str, gaps: list[str]) -> Iterat
 
 
 def _behind_gap(source: sqlite3.Connection, table: str, after: int) -> int:
-    """The number after which rows can be read again; steps that double find one, and halving the smallest."""
+    """The row number after which rows can be read again, found by doubling steps and bisection."""
 
     def works(number: int) -> bool:
         try:
@@ -347,7 +349,7 @@ def _until_error(rows: Iterator[Any], columns: list[str], gaps: list[str]) -> It
 
 
 def _mend_runs(target: sqlite3.Connection) -> None:
-    """A run that lost outcomes is unfinished: resuming it makes them again, from replies where these are there."""
+    """Mark runs that lost outcomes as interrupted. Resuming them recreates the outcomes."""
     columns = metadata.tables["runs"].columns.keys()
     for values in target.execute(f"SELECT {', '.join(columns)} FROM runs").fetchall():
         record = run_record(dict(zip(columns, values, strict=True)))
@@ -366,10 +368,10 @@ def _json(counters: Counters) -> str:
 
 
 def lost(copied: dict[str, Copied]) -> list[str]:
-    """What is not in the new store, in words."""
+    """What is not in the new store, as text."""
     return [
         f"table {table}: {each.damaged:,} damaged rows were left out"
-        + (", and some unreadable" if each.unreadable else "")
+        + (", and others could not be read" if each.unreadable else "")
         for table, each in copied.items()
         if each.damaged or each.unreadable
     ]

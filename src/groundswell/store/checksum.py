@@ -1,8 +1,8 @@
-"""A checksum for the content of every row, so that a change that still decodes is noticed when the row is read.
+"""Checksums of rows, which reveal damage that still decodes.
 
-SQLite checks how its pages are built, and nothing of what is in them. What a checksum covers never changes, or is
-changed in one place together with it. Rows from before schema 0004 have none: of these, types and JSON are checked.
-A wrong one raises `msgspec.DecodeError`, as text that cannot be decoded does.
+SQLite checks the structure of its pages, but not their content. The content that a checksum covers never changes, or
+changes together with it. Rows from before schema 0004 have none: only their types and JSON are checked. A wrong
+checksum raises `msgspec.DecodeError`, like text that cannot be decoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from groundswell.program.request import Settlement, decode_settlement
 
 
 def checksum(*values: object) -> int:
-    """A number that follows from values. 32 bits: no forgery is to be found, only an accident."""
+    """A 32-bit checksum of values. It detects accidents, not forgery."""
     return crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
@@ -28,13 +28,13 @@ def joined_checksum(first: str, last: bytes) -> int:
 
 
 def verify(known: int | None, what: str, *values: object) -> None:
-    """Raise `DecodeError` if values are not those that a checksum was made of."""
+    """Raise `DecodeError` if values do not match a checksum."""
     if known is not None and known != checksum(*values):
         raise _changed(what)
 
 
 def _changed(what: str) -> msgspec.DecodeError:
-    return msgspec.DecodeError(f"{what} has changed since it was written: its checksum is wrong")
+    return msgspec.DecodeError(f"{what} was changed after it was written: its checksum does not match")
 
 
 def trial_row(values: Sequence[Any]) -> TrialRow:

@@ -1,4 +1,4 @@
-"""Documents: what experiments keep between runs, by kind and id, in the order in which it was added."""
+"""Documents that experiments keep between runs, by kind and id, in insertion order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a store as the operating system sees it: whether it is still there, and what its errors mean."""
+"""The file of a store: whether it still exists, and what errors of SQLite and the operating system mean."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ DAMAGED = (
 class FileIdentity:
     """Which file a path named when a store was opened: `check` raises once it names another one, or none.
 
-    A process that has a database open does not notice by itself that the file was deleted: it goes on writing to
-    a file without a name, and everything is lost when it ends.
+    SQLite does not notice that the file of an open database was deleted. It continues to write to a file without a
+    name, and everything is lost when the process ends.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class FileIdentity:
         try:
             stat = os.stat(self._path)
         except OSError as error:
-            raise StoreRemoved(f"{self._path} was removed, or its folder was, while it was in use") from error
+            raise StoreRemoved(f"{self._path} or its folder was removed while it was in use") from error
         if (stat.st_dev, stat.st_ino) != self._file:
             raise StoreRemoved(f"{self._path} was replaced by another file while it was in use")
         if not stat.st_size and self._size:
@@ -78,29 +78,29 @@ class FileIdentity:
                 found = stat.st_dev, stat.st_ino
             if known not in ((0, 0), found):
                 raise StoreCorrupt(
-                    f"{path}, a part of the store, was removed or replaced while it was in use: end all processes that "
-                    f"use {self._path}, then `groundswell doctor --store {self._path}` checks it"
+                    f"{path}, which is part of the store, was removed or replaced while it was in use. End all "
+                    f"processes that use {self._path}, then check it with `groundswell doctor --store {self._path}`"
                 )
             self._beside[path] = found
 
     def _check_content(self) -> None:
-        """The file became smaller: SQLite itself may have done that, or somebody cut it short."""
+        """The file became smaller: find out whether SQLite did that, or whether it was truncated."""
         try:
             with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as connection:
                 [(found,), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             found = str(error)
         if found != "ok":
-            raise StoreCorrupt(_damaged(self._path, "it was cut short, or overwritten, while it was in use"))
+            raise StoreCorrupt(_damaged(self._path, "it was truncated or overwritten while it was in use"))
 
 
 def rescue(connection: sqlite3.Connection, path: Path) -> str:
-    """Copy a database whose file is gone, as long as a connection still has it open; returns what became of it."""
+    """Copy a database whose file is gone while a connection still has it open. Returns a message about the result."""
     copy = path.with_name(f"{path.name}.rescued-{os.getpid()}")
     try:
         [(replies,)] = connection.execute("SELECT count(*) FROM asks")
     except sqlite3.Error as error:
-        return f"What it held could not be saved: {error}"
+        return f"Its content could not be saved: {error}"
     try:
         os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, OWNER_ONLY))
         try:
@@ -112,17 +112,17 @@ def rescue(connection: sqlite3.Connection, path: Path) -> str:
             raise
     except (sqlite3.Error, OSError) as error:
         return (
-            f"The {replies:,} replies that were recorded in it could not be saved in another file ({error}): if it was "
-            "moved, move it back and resume; if it was deleted, they are lost"
+            f"Its {replies:,} recorded replies could not be copied to another file ({error}). If the store was moved, "
+            "move it back and resume. If it was deleted, they are lost"
         )
     return (
-        f"All {replies:,} replies that were recorded in it were saved in {copy}; only what was in flight is lost. "
-        f"To go on, use that file: groundswell runs list --store {shlex.quote(str(copy))}"
+        f"All {replies:,} recorded replies were saved in {copy}. Only replies in flight are lost. "
+        f"To continue, use that file: groundswell runs list --store {shlex.quote(str(copy))}"
     )
 
 
 def store_error(error: Exception, path: Path) -> StoreError:
-    """An error of the database driver, of the operating system, or of decoding, as one of ours, with what to do."""
+    """Convert an error of SQLite, of the operating system or of decoding to a `StoreError` that says what to do."""
     error = getattr(error, "orig", None) or error
     if isinstance(error, StoreError):
         return error
@@ -131,7 +131,7 @@ def store_error(error: Exception, path: Path) -> StoreError:
     text, code = str(error), getattr(error, "sqlite_errorname", None) or ""
     if "disk is full" in text or "No space left" in text or (_is_of_disk(text) and _free(path) < LITTLE):
         return StoreFull(
-            f"no space is left for {path}: free some and resume; everything acknowledged is safe{_elsewhere(path)}"
+            f"no space left for {path}: free some space and resume. Everything committed is safe{_elsewhere(path)}"
         )
     if "unable to open" in text:
         return _cannot_open(text, path)
@@ -141,15 +141,15 @@ def store_error(error: Exception, path: Path) -> StoreError:
         return StoreReadOnly(f"{path} cannot be written ({text}): check its permissions and those of its folder")
     if "not a database" in text:
         return StoreCorrupt(
-            f"{path} is not a usable database ({text}): give another --store; if it was one, "
-            f"`groundswell doctor --store {path}` says what can be done"
+            f"{path} is not a valid database ({text}). Use another --store. If it was a store, check it with "
+            f"`groundswell doctor --store {path}`"
         )
     if isinstance(error, ValueError) or _is_damage(text):
         return StoreCorrupt(_damaged(path, text))
     if "I/O error" in text:
         return StoreError(
-            f"{path} could not be read or written ({text}, {code or 'no code'}): look at the disk, its quota and the "
-            "log of the system; everything acknowledged so far is safe if the disk is"
+            f"{path} could not be read or written ({text}, {code or 'no code'}): check the disk, its quota and the "
+            "system log. Everything committed is safe, unless the disk itself is damaged"
         )
     return StoreError(f"{path}: {text}")
 
@@ -163,46 +163,49 @@ def _is_of_disk(text: str) -> bool:
 
 
 def _damaged(path: Path, what: str) -> str:
-    return f"the store {path} is damaged ({what}): `groundswell doctor --store {path}` checks it and says what to do"
+    return f"store {path} is damaged ({what}). Check it with `groundswell doctor --store {path}`"
 
 
 def _os_error(error: OSError, path: Path) -> StoreError:
     said = error.strerror or str(error)
     if error.errno in FULL:
-        return StoreFull(f"no space is left for {path} ({said}): free some and resume; everything acknowledged is safe")
+        return StoreFull(f"no space left for {path} ({said}): free some space and resume. Everything committed is safe")
     if error.errno in NOT_WRITABLE:
         return StoreReadOnly(f"{path} cannot be written ({said}): check its permissions and those of its folder")
     if error.errno in GONE:
-        return StoreRemoved(f"{path} was removed, or its folder was, while it was in use")
+        return StoreRemoved(f"{path} or its folder was removed while it was in use")
     if error.errno in TOO_MANY_FILES:
         return StoreError(f"{path} cannot be opened ({said}): {_more_files()}")
     return StoreError(f"{path}: {said}")
 
 
 def _cannot_open(text: str, path: Path) -> StoreError:
-    """SQLite does not say why it cannot open a file: look."""
+    """Find out why SQLite could not open a file, which it does not report."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
         return _os_error(error, path)
     if not path.exists():
-        return StoreRemoved(f"{path} was removed, or its folder was, while it was in use")
-    return StoreReadOnly(f"{path} cannot be opened ({text}): check its permissions and those of its folder")
+        return StoreRemoved(f"{path} or its folder was removed while it was in use")
+    problem = "check its permissions and those of its folder"
+    if os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.R_OK | os.W_OK | os.X_OK):
+        problem = _more_files()  # SQLite needs several at once, and one is free again by now
+    return StoreReadOnly(f"{path} cannot be opened ({text}): {problem}")
 
 
 def _more_files() -> str:
-    return "this process may have too few files open at once; allow more, as with `ulimit -n 1024`"
+    return "the limit on open files of this process may be too low; raise it, for example with `ulimit -n 1024`"
 
 
 def _elsewhere(path: Path) -> str:
-    """A hint, where the disk of the store has room: SQLite also writes temporary files."""
+    """A hint if the disk of the store has space: SQLite also writes temporary files."""
     if _free(path) < LITTLE:
         return ""
-    return f" (its disk has room now; temporary files go to {tempfile.gettempdir()}, which may be full instead)"
+    return f" (its disk has space now; {tempfile.gettempdir()}, where temporary files are written, may be full)"
 
 
 def _free(path: Path) -> int:
-    """Bytes that are left for a store; as many as one likes, where nobody can say."""
+    """Free bytes on the disk of a store; enough, if that is unknown."""
     try:
         found = os.statvfs(path.parent)
     except OSError:

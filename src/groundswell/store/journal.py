@@ -1,4 +1,4 @@
-"""The journal of one run in a store: buffered writes, and what a resumed run reads."""
+"""The journal of one run: buffered writes, and what a resumed run reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock per run that dies with the process that holds it."""
+"""A lock for each run, which is released when its process ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BETWEEN = 0.002
 
 
 class RunLock:
-    """An flock on a file beside the store. The kernel lets go of it when the process ends, however it ends."""
+    """An flock on a file beside the store. The kernel releases it when the process ends, even if it is killed."""
 
     def __init__(self, database: Path, uid: str, name: str) -> None:
         self._database = database
@@ -28,11 +28,11 @@ class RunLock:
         for _ in range(TRIES):
             if self._file >= 0 or _is_alive(holder):
                 break
-            time.sleep(BETWEEN)  # somebody only looked whether the lock is held, or has yet to write who holds it
+            time.sleep(BETWEEN)  # another process only checked the lock, or has not written its id yet
             holder = self._take()
         if self._file < 0:
             raise RunBusy(
-                f"run {name!r} is being worked on by process {holder or '?'}: wait for it, or stop it with "
+                f"run {name!r} is open in process {holder or '?'}: wait for it, or stop it with "
                 f"`groundswell runs cancel {uid}`"
             )
         try:
@@ -43,7 +43,7 @@ class RunLock:
             raise store_error(error, database) from error
 
     def _take(self) -> str:
-        """Try to take the lock; returns who has it if that fails."""
+        """Try to take the lock. Returns the process that holds it if that fails."""
         while True:
             file = self._open()
             try:
@@ -58,9 +58,9 @@ class RunLock:
             os.close(file)
 
     def _open(self) -> int:
-        """The lock file. As SQLite does for its own files, a new one gets the mode of the database.
+        """Open the lock file. A new one gets the mode of the database, as SQLite's own files do.
 
-        A link is not followed: it may come with somebody else's store, and the file that it names would be overwritten.
+        A link is not followed: it may come with somebody else's store, and its target would be overwritten.
         """
         try:
             mode = stat.S_IMODE(os.stat(self._database).st_mode) & 0o666 | OWNER_ONLY

@@ -1,4 +1,4 @@
-"""What a run found, read from the store: its trials in their order, and why some are missing."""
+"""The results of a run: its trials in order, and why some are missing."""
 
 from __future__ import annotations
 
@@ -212,10 +212,10 @@ class Results:
         found = self._select(trials.c.key == key, limit=1)
         found = found or self._select(sa.func.substr(trials.c.key, 1, len(key)) == key, limit=6)
         if not found:
-            raise RunError(f"run {self._title!r} has no trial {key!r}: `groundswell runs export` lists all keys")
+            raise RunError(f"run {self._title!r} has no trial {key!r}: list all keys with `groundswell runs export`")
         if len(found) > 1:
             some = ", ".join(result.key for result in found[:5])
-            raise RunError(f"run {self._title!r}: several trials begin with {key!r} ({some}): give more of the key")
+            raise RunError(f"run {self._title!r}: several keys start with {key!r} ({some}): give more characters")
         return found[0]
 
     def kept(self, name: str) -> str | None:

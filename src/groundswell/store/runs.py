@@ -61,7 +61,9 @@ class Runs:
             try:
                 yield connection
             except sa.exc.IntegrityError as error:
-                raise RunError("another process created a run of this name just now: give the command again") from error
+                raise RunError(
+                    "another process has just created a run with this name: run the command again"
+                ) from error
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self.path)
@@ -111,14 +113,14 @@ class Runs:
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
             if row is None and connection.execute(SCAN, {"wanted": name_or_id}).first() is not None:
-                raise store_error(ValueError("an index of its runs is damaged"), self.path)  # else it began anew
+                raise store_error(ValueError("the index of its runs is damaged"), self.path)  # else it began anew
             return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
         """The run with this name or id; raises `RunNotFound`."""
         record = self.find(name_or_id)
         if record is None:
-            raise RunNotFound(f"no run {name_or_id!r} in {self.path}: `groundswell runs list` shows those there are")
+            raise RunNotFound(f"no run {name_or_id!r} in {self.path}: list its runs with `groundswell runs list`")
         return record
 
     def list(self, *, drivers: Sequence[str] = (), limit: int | None = None, offset: int = 0) -> Sequence[RunRecord]:
@@ -184,7 +186,7 @@ class Runs:
             fork = connection.execute(unfinished).first()
             if fork is not None:
                 title = fork.name or fork.uid
-                raise RunError(f"run {title!r} is a fork of {record.title!r} and not finished: delete it first")
+                raise RunError(f"run {title!r} is an unfinished fork of {record.title!r}: delete it first")
             found = sa.update(runs).where(runs.c.id == record.number)
             connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
             _set_checksum(connection, record.number)
@@ -212,7 +214,7 @@ class Runs:
         That it is to be deleted is recorded first: if this is cut short, it can only be deleted again.
         """
         if self.is_held(record):
-            raise RunBusy(f"run {record.title!r} is being worked on: cancel it first")
+            raise RunBusy(f"run {record.title!r} is in progress: cancel it first")
         lock = self.lock(record)  # so that nobody begins to work on it meanwhile
         try:
             self.request_delete(record)
@@ -275,9 +277,9 @@ class Runs:
     def create_fork(self, parent: RunRecord, name: str | None, settings: str | None, cut: str | None) -> RunRecord:
         """A new run that reuses what its parent recorded, up to `cut` in every trial."""
         if parent.deleting:
-            raise RunNotFound(f"run {parent.title!r} is being deleted: it cannot be forked")
+            raise RunNotFound(f"run {parent.title!r} is being deleted and cannot be forked")
         if name is not None and self.find(name) is not None:
-            raise RunError(f"a run named {name!r} exists already: give the fork another name")
+            raise RunError(f"a run named {name!r} already exists: give the fork another name")
         return self.create(
             name,
             parent.seed,
@@ -296,7 +298,7 @@ def _of(drivers: Sequence[str]) -> dict[str, Any]:
 
 def _check_storable(name: str | None, seed: int) -> None:
     if not -LARGEST <= seed < LARGEST:
-        raise SettingsError(f"seed {seed}: must be a whole number of at most 64 bits, from -2**63 to 2**63 - 1")
+        raise SettingsError(f"seed {seed}: must be a 64-bit integer, from -2**63 to 2**63 - 1")
     if name is not None and any("\ud800" <= character <= "\udfff" for character in name):
         raise SettingsError(f"run name {name!r}: must be valid Unicode text")
 

@@ -1,8 +1,8 @@
-"""The tables, and how a database file is opened, checked and brought up to date.
+"""The tables, and how a database file is opened, checked and upgraded.
 
-A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, need no run column, and are
-appended at the end of their tables. Journals are found by trial. The replies of the cache are appended too, and only
-their keys lie in an index: a table that is ordered by hashes would change a page for every reply.
+A trial's id is `run << 32 | n`. So the rows of a run are adjacent, need no run column, and are appended to their
+tables. Journals are found by trial. Cached replies are appended too, and only their keys are in an index: a table
+ordered by hashes would change a page for every reply.
 
 Every table with content has a `checksum` column: `checksum.py` says what it covers. It is NULL in rows that were
 written before schema 0004, and in runs that were made before schema 0005.
@@ -141,9 +141,9 @@ def open_database(store: str | Path) -> sa.Engine:
     """Open a store, creating or migrating it as needed."""
     path = database_path(store)
     if path.is_dir():
-        raise StoreError(f"{path} is a folder: give a file in it, as in --store {path}/groundswell.db")
+        raise StoreError(f"{path} is a folder: give a file in it, for example --store {path}/groundswell.db")
     if not path.parent.is_dir():
-        raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
+        raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or use another --store")
     _create_file(path)
     engine = sa.create_engine(
         "sqlite://",
@@ -195,7 +195,7 @@ def database_path(store: str | Path) -> Path:
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     if "://" in text:
-        raise SettingsError(f"--store {text}: only SQLite files are supported by this version; give a path")
+        raise SettingsError(f"--store {text}: this version only supports SQLite files; give a path")
     return Path(text).expanduser().absolute()
 
 
@@ -218,8 +218,8 @@ def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
             _create(connection)
         elif found > REVISION:
             raise StoreTooNew(
-                f"{path} was written by a newer Groundswell (schema {found}, this one knows {REVISION}): upgrade, "
-                "or give another --store"
+                f"{path} was written by a newer version of Groundswell (schema {found}; this version supports "
+                f"{REVISION}): upgrade, or use another --store"
             )
         elif found < REVISION:
             from groundswell.store.migrations import upgrade
@@ -239,10 +239,10 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
     if not every:
         return None
     if known < 3:
-        raise StoreCorrupt(f"{path} is a database of something else: give another --store")
+        raise StoreCorrupt(f"{path} is a database of another program: use another --store")
     found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     if not isinstance(found, str) or not found.isdecimal() or len(found) != len(REVISION) or found < FIRST:
-        raise store_error(ValueError("it does not say which schema it has"), path)
+        raise store_error(ValueError("its schema version is missing"), path)
     return found
 
 

@@ -1,4 +1,4 @@
-"""People's data as tables: the only code that reads and writes CSV, TSV, JSON, JSON lines and Parquet.
+"""Tables of user data: the only code that reads and writes CSV, TSV, JSON, JSON lines and Parquet.
 
 write_table, table_files, table_writer    rows to a file, to several files, or one by one
 read_table                                the rows of a file, each with its place
@@ -356,17 +356,18 @@ def _not_utf8(path: Path) -> SettingsError:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return SettingsError(
-                    f"{path}: this is UTF-16; make it UTF-8: iconv -f utf-16 -t utf-8 {path.name} > new{path.suffix}"
+                    f"{path}: the file is UTF-16; convert it to UTF-8: iconv -f utf-16 -t utf-8 {path.name} > "
+                    f"new{path.suffix}"
                 )
             try:
                 line.decode()
             except UnicodeDecodeError as error:
                 return SettingsError(
-                    f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8; if the file is in Latin-1 or "
-                    f"Windows' own encoding, make it UTF-8: iconv -f windows-1252 -t utf-8 {path.name} > "
+                    f"{path}, line {number}: byte {line[error.start]:#04x} is not valid UTF-8; if the file is in "
+                    f"Latin-1 or Windows-1252, convert it: iconv -f windows-1252 -t utf-8 {path.name} > "
                     f"new{path.suffix}"
                 )
-    return SettingsError(f"{path}: this is not UTF-8")
+    return SettingsError(f"{path}: the file is not valid UTF-8")
 
 
 def delimiter_of(path: Path, format: Format) -> str:
@@ -387,24 +388,24 @@ def csv_records(lines: Iterable[str], source: str, delimiter: str) -> Iterator[t
         for record in reader:
             yield reader.line_num, record
     except csv.Error as error:
-        raise SettingsError(f"{source}, line {reader.line_num}: {error}: see to its quotes") from error
+        raise SettingsError(f"{source}, line {reader.line_num}: {error}: check its quotes") from error
 
 
 def _delimited_rows(lines: Iterable[str], source: str, delimiter: str) -> Iterator[Located]:
     records = csv_records(lines, source, delimiter)
     header = next((record for _, record in records if record and record != SEPARATOR_LINE), [])
     if not header:
-        raise SettingsError(f"{source}: it is empty; the first line must name the columns")
+        raise SettingsError(f"{source}: the file is empty; the first line must name the columns")
     if (twice := _repeated(header)) is not None:
-        raise SettingsError(f"{source}: two columns are called {twice!r}: give each a name of its own")
+        raise SettingsError(f"{source}: two columns are named {twice!r}: rename one of them")
     for line, record in records:
         if len(record) == len(header):
             yield f"line {line}", dict(zip(header, record, strict=True))
         elif record:
-            problem = f"it has {len(record)} cells, and the header has {len(header)}"
+            problem = f"it has {len(record)} cells, but the header has {len(header)}"
             yield (
                 f"line {line}",
-                ValueError(f'{problem}: put cells that hold the delimiter or a line break in "quotes"'),
+                ValueError(f'{problem}: put cells that contain the delimiter or a line break in "quotes"'),
             )
 
 
@@ -429,11 +430,11 @@ def _decoded(text: str, where: str = "") -> tuple[str, Any]:
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         place = where or f"line {error.lineno}"
-        return f"{place}, character {error.colno}", ValueError(f"this is not JSON: {error.msg}")
+        return f"{place}, character {error.colno}", ValueError(f"invalid JSON: {error.msg}")
     except UnicodeEncodeError:
-        return where or "the array", ValueError("half of a surrogate pair is no character")
+        return where or "the array", ValueError("invalid Unicode: an unpaired surrogate")
     except (ValueError, RecursionError) as error:
-        return where or "the array", ValueError(f"this is not JSON: {error}")
+        return where or "the array", ValueError(f"invalid JSON: {error}")
     return where, found
 
 
@@ -441,12 +442,12 @@ def _as_row(where: str, found: Any) -> Located:
     if isinstance(found, ValueError | dict):
         return where, found
     kind = "a list" if isinstance(found, list) else "a single value"
-    return where, ValueError(f"a row must be an object with the columns' names, not {kind}")
+    return where, ValueError(f"a row must be an object with column names as keys, not {kind}")
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if (twice := _repeated([name for name, _ in pairs])) is not None:
-        raise ValueError(f"{twice!r} is there twice in one object")
+        raise ValueError(f"key {twice!r} occurs twice in one object")
     return dict(pairs)
 
 
@@ -459,12 +460,12 @@ def _repeated(names: Sequence[str]) -> str | None:
 
 def _finite(digits: str) -> float:
     if not isfinite(number := float(digits)):
-        raise ValueError(f"{digits} is larger than numbers can be")
+        raise ValueError(f"number {digits} is too large")
     return number
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON; write null")
+    raise ValueError(f"{name} is not allowed; use null")
 
 
 def read_parquet(path: Path) -> polars.DataFrame:
@@ -475,7 +476,7 @@ def read_parquet(path: Path) -> polars.DataFrame:
     try:
         return polars.read_parquet(path)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise SettingsError(f"{path}: this cannot be read as Parquet: {error}") from error
+        raise SettingsError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
 def _as_json(cell: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The waves of a store that travel in batches, whichever run they are of: what is open, and changes by hand."""
+"""The batches of a store, of all runs: which are open, and manual changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group commit: one thread writes, many rows share a sync, and nothing goes on before its row is durable."""
+"""Group commit: one thread writes, many rows share a sync, and callbacks run once their rows are durable."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Writer:
         try:
             if self._driver.in_transaction:
                 self._driver.rollback()
-        except sqlite3.Error:  # what the commit said is more to the point
+        except sqlite3.Error:  # the error of the commit is more useful
             pass
         failure = store_error(error, self._path)
         if isinstance(failure, StoreRemoved):

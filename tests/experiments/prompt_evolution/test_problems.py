@@ -126,7 +126,7 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as error:
         read_problems(path)
     said = str(error.value)
-    assert "line 2, character 1: this is not JSON" in said
+    assert "line 2, character 1: invalid JSON" in said
     assert "line 3: a row must be an object" in said
     assert "line 4: has no 'question'; it has 'prompt', 'answer'" in said
     assert "line 5: 'answer' must be a text, and is \"\"" in said
