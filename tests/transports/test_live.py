@@ -242,7 +242,7 @@ def test_a_model_that_leads_nowhere_is_an_error_before_anything_is_sent(
 
 def test_a_proxy_that_cannot_be_used_is_an_error_before_anything_is_sent(tmp_path: Path, emulator: Threaded) -> None:
     bench = Bench(tmp_path, environment(emulator.url), "openai.proxy=http://256.256.256.256:1")
-    with pytest.raises(SettingsError, match="account openai: its proxy or its headers cannot be used"):
+    with pytest.raises(SettingsError, match="account openai: invalid proxy or headers"):
         bench.run(talk, [Talk(MODELS["openai"], f"stone {n}") for n in range(5)], "none")
     assert emulator.ledger()["totals"]["received"] == 0
     bench.flags = ()

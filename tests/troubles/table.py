@@ -165,9 +165,9 @@ UNSURE_ORDERS = [
     for what, fault, said in (
         ("a server error", "500", "HTTP 500"),
         ("unavailability", "503", "HTTP 503"),
-        ("a closed connection", "drop", "the connection broke"),
+        ("a closed connection", "drop", "the connection was lost"),
         ("silence", "hang", "no answer within"),
-        ("an HTML page", "html", "HTTP 200 with something that is no batch"),
+        ("an HTML page", "html", "HTTP 200 with a body that is not a batch"),
     )
 ] + [
     Trouble(

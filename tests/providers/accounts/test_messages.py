@@ -54,7 +54,10 @@ WRONG: list[tuple[str, str]] = [
     ("[acounts.x]", "[acounts]: there is no such table; did you mean 'accounts'?"),
     ("accounts = 3", "[accounts]: must be a table"),
     ("[accounts]\nopenai = 3", "[accounts.openai]: must be a table"),
-    ("[accounts.'a b']\nprovider = 'vllm'", "[accounts] 'a b': an account name may contain only letters, digits, - and _"),
+    (
+        "[accounts.'a b']\nprovider = 'vllm'",
+        "[accounts] 'a b': an account name may contain only letters, digits, - and _",
+    ),
     ("[accounts.emulated]\nprovider = 'vllm'", "[accounts.emulated]: this name is reserved"),
     ("[accounts.box]", "[accounts.box]: has no settings"),
     ("prices = 3", "[prices]: must be a table"),
@@ -64,7 +67,10 @@ WRONG: list[tuple[str, str]] = [
     ("[prices]\nx = { input = true, output = 1 }", "[prices] 'x': input: must be a finite number, 0 or more"),
     ("[prices]\nx = { input = 1, output = inf }", "[prices] 'x': output: must be a finite number, 0 or more"),
     ("[prices]\nx = { inputs = 1 }", "[prices] 'x': there is no price 'inputs'; did you mean 'input'?"),
-    ("[prices]\nx = { input = 1, output = 1, batch = 50 }", "[prices] 'x': batch: must be a fraction of the live price"),
+    (
+        "[prices]\nx = { input = 1, output = 1, batch = 50 }",
+        "[prices] 'x': batch: must be a fraction of the live price",
+    ),
     ("[prices]\n' ' = { input = 1, output = 1 }", "[prices] ' ': must be a model, or a pattern"),
     ("mutation = 3", "[mutation]: must be a table"),
     ("[mutation]\ntarget = []", "[mutation] target: there is no such setting; the only one is targets"),
