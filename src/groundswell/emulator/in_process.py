@@ -1,4 +1,4 @@
-"""The emulated model with no server at all: what `emulated/NAME` asks."""
+"""The emulated model without a server: `emulated/NAME`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX = "emulated/"
 
 
 def answer(request: Request, sample: int) -> Reply | Embedding:
-    """What the model `emulated/NAME` says. A request with a seed gets the same reply in every trial."""
+    """The reply of the model `emulated/NAME`. A request with a seed gets the same reply in every trial."""
     asked = msgspec.structs.replace(request, model=known(request.model))
     if isinstance(asked, Chat):
         return model.answer(asked, sample=sample if asked.seed is None else 0)
@@ -25,7 +25,7 @@ def answer(request: Request, sample: int) -> Reply | Embedding:
 
 @lru_cache(maxsize=1024)
 def known(name: str) -> str:
-    """The name without `emulated/`; raises `SettingsError` where nobody answers to it."""
+    """The name without `emulated/`; raises `SettingsError` if there is no such character or model."""
     own = name.removeprefix(PREFIX)
     if characters.find(own) is None and not any(
         fnmatchcase(own, pattern) for patterns in FAMILIES.values() for pattern in patterns
