@@ -74,8 +74,16 @@ def test_what_is_sent_and_what_comes_back() -> None:
 @pytest.mark.parametrize(
     ("sent", "kind", "told"),
     [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf" + CUT, FaultKind.CONNECTION, "the answer was interrupted"),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf" + CUT, FaultKind.CONNECTION, "was interrupted"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf" + CUT,
+            FaultKind.CONNECTION,
+            "the answer was interrupted",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf" + CUT,
+            FaultKind.CONNECTION,
+            "was interrupted",
+        ),
         (b"HTTP/1.1 2" + CUT, FaultKind.CONNECTION, "the connection was lost"),
         (CUT, FaultKind.CONNECTION, "the connection was lost"),
         (b"\x00\x01 nothing that is HTTP\r\n\r\n" + CUT, FaultKind.GARBLED, "is not HTTP"),

@@ -126,6 +126,8 @@ class App:
     def __call__(self, http: HttpRequest) -> Given:
         """Answer a request."""
         method = "GET" if http.method == "HEAD" else http.method
+        if "anthropic-version" in http.headers and http.path.startswith("/v1/files"):
+            return self._not_found(http)  # Anthropic's Files, which are not emulated
         handler = self.exact.get((method, http.path))
         if handler is not None:
             return handler(http)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
 import msgspec
 
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
-from groundswell.emulator.prices import Price
+from groundswell.emulator.prices import PRICES, Price
 from groundswell.errors import SettingsError
 
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "openai": ("gpt-*", "chatgpt-*", "o[0-9]*", "ft:*", "text-embedding-*"),
+    "openai": (
+        *("gpt-[!0-9]*", "gpt-[3-9]", "gpt-[3-9][!0-9]*", "gpt-35-*"),
+        *("chatgpt-*", "o[0-9]*", "ft:*", "text-embedding-*"),
+    ),
     "anthropic": ("claude-*",),
     "ollama": (
         *("llama*", "qwen*", "gemma*", "mistral*", "mixtral*", "phi*", "smollm*", "deepseek*", "gpt-oss*"),
@@ -26,6 +34,24 @@ LISTED: dict[str, tuple[str, ...]] = {
     "ollama": ("llama3.2", "qwen2.5", "all-minilm"),
 }
 """The models that the lists show."""
+
+LIKE = 0.93
+"""Similarity above which an unknown name counts as misspelt. A missing letter in a name of eleven gives 0.95."""
+_KNOWN = {name for names in LISTED.values() for name in names} | {name.removesuffix("*") for name in PRICES}
+
+
+def served(model: str, patterns: Iterable[str]) -> bool:
+    """Whether a model name fits one of the patterns and is not a misspelling of a known model."""
+    return any(fnmatchcase(model, pattern) for pattern in patterns) and misspelt(model) is None
+
+
+def misspelt(model: str) -> str | None:
+    """The known model of which a name is probably a misspelling: one letter differs, and all digits are the same."""
+    if model in _KNOWN:
+        return None
+    digits = re.sub(r"\D", "", model)
+    alike = [name for name in _KNOWN if re.sub(r"\D", "", name) == digits and not name.endswith("-")]
+    return next(iter(get_close_matches(model, sorted(alike), 1, LIKE)), None)
 
 
 SLOWEST, FASTEST = 1e-3, 1e15

@@ -15,7 +15,7 @@ from groundswell.emulator.faults import Faults
 from groundswell.emulator.ledger import Ledger
 from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, TOKENS, Meter, Slots, Standing
 from groundswell.emulator.prompt_cache import PromptCache
-from groundswell.emulator.settings import FAMILIES, LISTED, Settings
+from groundswell.emulator.settings import FAMILIES, LISTED, Settings, misspelt, served
 from groundswell.errors import SettingsError
 
 MOST_KNOWN = 10_000
@@ -113,7 +113,8 @@ class World:
                 return True
         except SettingsError:
             return False
-        return any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models))
+        given = any(fnmatchcase(model, pattern) for pattern in self.settings.models)
+        return given or served(model, FAMILIES[provider])
 
     def hint(self, name: str) -> str:
         """Advice for a request with an unknown model."""
@@ -121,6 +122,8 @@ class World:
             characters.find(name)
         except SettingsError as error:
             return f" (Emulator: {error})"
+        if (meant := misspelt(name)) is not None:
+            return f" (Emulator: did you mean {meant}? Otherwise serve it with --model.)"
         return f" (Emulator: serve it with --model, or use a character: {', '.join(characters.NAMES)}.)"
 
     def listed(self, provider: str) -> list[str]:

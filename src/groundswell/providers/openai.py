@@ -101,7 +101,8 @@ LEFT = {
     "batch_canceled": FaultKind.CANCELLED,
 }
 
-_REASONERS = re.compile(r"(?:.*/)?(o\d|gpt-5)")
+_REASONERS = re.compile(r"(?:.*/)?(?:ft:)?(?:o\d|gpt-(?!35)(?:[5-9]|\d\d))")
+"""o1 and later, GPT-5 and later. `gpt-35-turbo` is Azure's name of GPT-3.5."""
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 
 

@@ -21,7 +21,7 @@ from tests.providers.accounts.desk import Desk
 PATH = Path(__file__).parents[3] / "docs" / "models.md"
 GUIDE = PATH.read_text()
 TABLE = re.compile(
-    r"(?<=\| account \| dialect \| address \| key in \| address in \|\n\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
+    r"(?<=\| account \| dialect \| address \| key variable \| address variable \|\n\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
 )
 SPOKEN = re.compile(r"(?<=^\| `dialect` \| )[^:]*(?=:)", re.MULTILINE)
 KEYS = {name: "planted" for provider in PROVIDERS.values() for name in provider.key_env}
@@ -105,7 +105,7 @@ def test_the_example_of_a_dotenv_file() -> None:
 
 def row(provider: Provider) -> str:
     key = " or ".join(f"`{name}`" for name in provider.key_env)
-    key += ", if it wants one" if key and not provider.hosted else ""
+    key += " (optional)" if key and not provider.hosted else ""
     address = f"`{provider.base_url_env}`" if provider.base_url_env else ""
     cells = [f"`{provider.name}`", provider.dialect, f"`{provider.base_urls[0]}`", key, address]
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)

@@ -99,7 +99,7 @@ class Files:
         if len(content) > LARGEST:
             message = f"The file is {len(content)} bytes; batch files may have at most {LARGEST}."
             raise Rejected(413, message, kind=INVALID, param="file")
-        if purpose == "batch" and not name.endswith(".jsonl"):
+        if purpose == "batch" and not name.endswith(".jsonl") and "." in name:  # clients name a nameless file "upload"
             message = f"Invalid file format for Batch API. Must be .jsonl, got {name!r}"
             raise Rejected(400, message, kind=INVALID, param="file")
         return self.add(errand.account, name, purpose, content, _lifetime(fields)).show()

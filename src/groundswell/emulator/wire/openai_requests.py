@@ -191,6 +191,9 @@ def _tool(given: dict[str, Any], path: str) -> Tool:
     if given.get("type") != "function":
         if given.get("type") is None:
             missing(f"{path}.type")
+        if given["type"] == "custom":
+            words = "The emulator does not support custom tools; use a tool of type 'function'."
+            refuse(f"Unsupported value: 'custom'. {words}", f"{path}.type", "unsupported_value")
         unsupported(f"{path}.type", given["type"], ["function", "custom"])
     function = an_object(given.get("function"), f"{path}.function")
     name = _pattern(a_string(function.get("name"), f"{path}.function.name"), f"{path}.function.name")
