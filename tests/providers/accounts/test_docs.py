@@ -24,6 +24,7 @@ TABLE = re.compile(
     r"(?<=\| account \| dialect \| address \| key variable \| address variable \|\n\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
 )
 SPOKEN = re.compile(r"(?<=^\| `dialect` \| )[^:]*(?=:)", re.MULTILINE)
+DOTENV = 'text title="\\.env"'
 KEYS = {name: "planted" for provider in PROVIDERS.values() for name in provider.key_env}
 
 CONFIRMED = {
@@ -50,7 +51,7 @@ def variables_named(toml: str) -> dict[str, str]:
 
 
 def test_there_are_examples_of_each_kind() -> None:
-    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (10, 8, 1)
+    assert (len(blocks("toml")), len(blocks("sh")), len(blocks(DOTENV))) == (10, 8, 1)
 
 
 @pytest.mark.parametrize("toml", blocks("toml"))
@@ -100,7 +101,7 @@ def test_commands_have_the_flags_that_are_shown(line: list[str], desk: Desk) -> 
 
 
 def test_the_example_of_a_dotenv_file() -> None:
-    assert parse(blocks("dotenv")[0], Path(".env")) == {"OPENAI_API_KEY": "your-key", "WORK_OPENAI_KEY": "another-key"}
+    assert parse(blocks(DOTENV)[0], Path(".env")) == {"OPENAI_API_KEY": "your-key", "WORK_OPENAI_KEY": "another-key"}
 
 
 def row(provider: Provider) -> str:
