@@ -151,7 +151,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if self.rate is not None and not 0 <= self.rate <= 1:
             raise SettingsError(f"fault {self.fault!r}: rate {self.rate} must be between 0 and 1")
         if self.method != self.method.upper():
-            raise SettingsError(f"method {self.method!r}: must be in capitals, {self.method.upper()!r}")
+            raise SettingsError(f"fault rule: method {self.method!r} must be in capitals, {self.method.upper()!r}")
         if not 0 <= self.retry_after <= LONGEST_WAIT:
             told = f"retry_after {self.retry_after} must be between 0 and {LONGEST_WAIT:g} seconds"
             raise SettingsError(f"fault {self.fault or self.script!r}: {told}")

@@ -21,7 +21,8 @@ from tests.providers.accounts.desk import Desk
 PATH = Path(__file__).parents[3] / "docs" / "models.md"
 GUIDE = PATH.read_text()
 TABLE = re.compile(
-    r"(?<=\| account \| dialect \| address \| key variable \| address variable \|\n\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
+    r"(?<=\| account \| dialect \| address \| key variable \| address variable \|\n"
+    r"\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
 )
 SPOKEN = re.compile(r"(?<=^\| `dialect` \| )[^:]*(?=:)", re.MULTILINE)
 DOTENV = 'text title="\\.env"'
