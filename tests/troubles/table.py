@@ -12,7 +12,7 @@ BOTH = ("openai", "anthropic")
 OPENAI = ("openai",)
 TWICE = "they failed in 2 batches"
 NEVER = "no batch could be made of them, 5 times over"
-UNSURE = "the batch may have been made, or not"
+UNSURE = "it is unknown whether the batch was created"
 
 
 class Trouble(NamedTuple):
