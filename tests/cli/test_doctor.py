@@ -157,7 +157,7 @@ def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, fold
 
 def test_settings_of_accounts_that_cannot_be_read_are_a_problem(cli: CommandLine, folder: Path) -> None:
     (folder / "groundswell.toml").write_text("[accounts.openai]\napi_key = 'planted'\n")
-    assert "api_key: keys come from the environment or .env only" in cli.json("doctor", status=1)["problems"][0]
+    assert "api_key: keys are read from the environment or .env only" in cli.json("doctor", status=1)["problems"][0]
     assert "planted" not in cli("doctor", status=1).stdout
 
 

@@ -354,7 +354,7 @@ WRONG: list[tuple[str, str]] = [
     ("power --rates 0.1,0.2 --width 0.1", "--width: needs one rate"),
     ("power --rates 0.1", "--rates 0.1: give two numbers between 0 and 1, such as 0.1,0.2"),
     ("power --rates 0.1,1.2", "rate 1.2: must be between 0 and 1"),
-    ("power --rates 0.1,0.1", "no n tells equal rates apart"),
+    ("power --rates 0.1,0.1", "rates 0.1 and 0.1: must differ"),
     ("power --rates 0.1,0.2 --paired --correlation 1", "correlation 1.0: rates of 0.1 and 0.2 allow"),
 ]
 

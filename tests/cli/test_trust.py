@@ -359,7 +359,7 @@ def test_trust_is_kept_for_its_owner_alone(cli: CommandLine, tmp_path: Path) -> 
     ("words", "told"),
     [
         (["nowhere.py"], "there is no such file"),
-        (["https://user@host"], "must not hold a user"),
+        (["https://user@host"], "must not contain a user name"),
         (["ho st"], "must begin with http"),
         (["ftp://host"], "must begin with http"),
         (["host", "--variable", "sk-planted-1234567890"], "must be the NAME of a variable"),

@@ -9,6 +9,7 @@ import pytest
 import groundswell
 from groundswell import Chat, Embed, SettingsError, Trial, program, user
 from groundswell.emulator import in_process
+from groundswell.emulator.settings import misspelt
 from groundswell.program.request import Embedding, Reply
 
 
@@ -53,7 +54,23 @@ def test_replies_and_vectors() -> None:
     assert isinstance(in_process.answer(Embed("emulated/all-minilm", ("a",)), 0), Embedding)
 
 
-@pytest.mark.parametrize("name", ["leeker", "leaker:often", "gtp-4"])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-4o-mni", "gpt-4o-mini"),
+        ("claude-sonet-5", "claude-sonnet-5"),
+        ("gpt-4o-mini", None),
+        ("gpt-4o-mini-2024-07-18", None),
+        ("gpt-5.5-mini", None),
+        ("gpt-7", None),
+        ("claude-opus-4-7", None),
+    ],
+)
+def test_misspelt_names_are_told_from_names_of_other_models(name: str, meant: str | None) -> None:
+    assert misspelt(name) == meant
+
+
+@pytest.mark.parametrize("name", ["leeker", "leaker:often", "gtp-4", "gpt-4o-mni", "gpt-40-mini", "gpt-99"])
 def test_a_name_that_nobody_answers_to_ends_the_run_with_a_word(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=name.partition(":")[0]):
         said(tmp_path / "a.db", f"emulated/{name}", 1)

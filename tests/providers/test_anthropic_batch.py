@@ -106,15 +106,15 @@ MESSAGE = {
             {"type": "errored", "error": {"type": "api_error", "message": "Bare."}},
             Fault(FaultKind.SERVER, "HTTP 500: Bare."),
         ),
-        ({"type": "errored"}, Fault(FaultKind.GARBLED, "a result with an error that says nothing")),
+        ({"type": "errored"}, Fault(FaultKind.GARBLED, "the result has an error without a message")),
         (
             {"type": "canceled"},
-            Fault(FaultKind.CANCELLED, "the batch was cancelled before this request was worked on"),
+            Fault(FaultKind.CANCELLED, "the batch was cancelled before this request was processed"),
         ),
-        ({"type": "expired"}, Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on")),
-        ({"type": "forgotten"}, Fault(FaultKind.GARBLED, "a result of a type that is not known")),
-        ({"type": 7}, Fault(FaultKind.GARBLED, "a result in a form that is not known")),
-        (None, Fault(FaultKind.GARBLED, "a result in a form that is not known")),
+        ({"type": "expired"}, Fault(FaultKind.EXPIRED, "the batch expired before this request was processed")),
+        ({"type": "forgotten"}, Fault(FaultKind.GARBLED, "the result has an unknown type")),
+        ({"type": 7}, Fault(FaultKind.GARBLED, "the result has an unknown format")),
+        (None, Fault(FaultKind.GARBLED, "the result has an unknown format")),
     ],
 )
 def test_lines(result: Any, settlement: Any) -> None:

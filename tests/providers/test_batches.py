@@ -123,7 +123,12 @@ def failed(*problems: Problem) -> Batch:
         ([Problem("It broke.", "internal_error")], "other", FaultKind.UNSENT, "the batch failed: It broke."),
         ([Problem("", "internal_error")], "other", FaultKind.UNSENT, "the batch failed: internal_error"),
         ([], "other", FaultKind.UNSENT, "the batch failed: no reason given"),
-        ([Problem("Streaming is not supported in batches.", line=1)], "other", FaultKind.UNSENT, "since 1 of"),
+        (
+            [Problem("Streaming is not supported in batches.", line=1)],
+            "other",
+            FaultKind.UNSENT,
+            "because of 1 invalid request",
+        ),
     ],
 )
 def test_batches_that_failed(problems: list[Problem], what: str, kind: FaultKind, words: str) -> None:

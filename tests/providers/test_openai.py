@@ -50,6 +50,10 @@ def reply(message: dict[str, Any], finish: str | None = "stop", **more: Any) -> 
         ("o4-mini-2025-04-16", "max_completion_tokens"),
         ("gpt-5.1", "max_completion_tokens"),
         ("openai/gpt-5-mini", "max_completion_tokens"),
+        ("gpt-6-luna", "max_completion_tokens"),
+        ("gpt-10", "max_completion_tokens"),
+        ("ft:gpt-5-mini:lab", "max_completion_tokens"),
+        ("gpt-35-turbo", "max_tokens"),
     ],
 )
 def test_the_limit_goes_by_the_name_that_the_model_knows(model: str, key: str) -> None:

@@ -123,7 +123,7 @@ def line(**fields: Any) -> bytes:
             {"response": {"status_code": 200, "body": VECTORS}},
             Embed("m", ("a",)),
             "/v1/embeddings",
-            Fault(FaultKind.GARBLED, "2 embeddings for 1 texts"),
+            Fault(FaultKind.GARBLED, "the answer has 2 embeddings for 1 texts"),
         ),
         (
             {"response": {"status_code": 400, "body": {"error": {"message": "Bad.", "type": "invalid_request_error"}}}},
@@ -152,8 +152,8 @@ def line(**fields: Any) -> bytes:
         ({"error": {"code": "server_error"}}, None, "", Fault(FaultKind.SERVER, "server_error")),
         ({"error": {"message": "sk-abcdefghijkl"}}, None, "", Fault(FaultKind.SERVER, "[key]")),
         ({"error": {}}, None, "", Fault(FaultKind.SERVER, "no reason given")),
-        ({}, None, "", Fault(FaultKind.GARBLED, "a result with neither a response nor an error")),
-        ({"response": 7}, None, "", Fault(FaultKind.GARBLED, "a result in a form that is not known")),
+        ({}, None, "", Fault(FaultKind.GARBLED, "the result has neither a response nor an error")),
+        ({"response": 7}, None, "", Fault(FaultKind.GARBLED, "the result has an unknown format")),
     ],
 )
 def test_lines(fields: dict[str, Any], asked: Request | None, endpoint: str, settlement: Any) -> None:

@@ -92,8 +92,8 @@ def test_a_malformed_file(flaw: Flaw, desk: Desk) -> None:
     [
         ([*MAP[:3], "Say {wrod}"], MAP, "-p: the data has no column 'wrod'; did you mean {word}?"),
         ([*MAP, "--check", "equals {Word}"], MAP, "--check equals {Word}: the data has no column 'Word'"),
-        ([*MAP, "-m", "opnai/gpt-4o-mini"], MAP, "no provider or account 'opnai' is set up; did you mean 'openai'?"),
-        ([*ASK, "-m", "opnai/gpt-4o-mini"], ASK, "no provider or account 'opnai' is set up; did you mean 'openai'?"),
+        ([*MAP, "-m", "opnai/gpt-4o-mini"], MAP, "there is no provider or account 'opnai'; did you mean 'openai'?"),
+        ([*ASK, "-m", "opnai/gpt-4o-mini"], ASK, "there is no provider or account 'opnai'; did you mean 'openai'?"),
         ([*MAP, "-m", "gpt-9o-mini"], MAP, "'gpt-9o-mini'"),
         ([*ASK, "-m", "gpt-9o-mini"], ASK, "'gpt-9o-mini'"),
     ],
@@ -124,7 +124,7 @@ class TestKeysAndModels:
     def test_a_missing_key_for_a_server_that_may_need_none(self, command: list[str], each: int, desk: Desk) -> None:
         key = desk.variables.pop("OPENAI_API_KEY")
         words = [*command, "-m", OPENAI]
-        assert "no key was sent, since none is set for this account: set OPENAI_API_KEY" in told(desk, *words, status=1)
+        assert "no key is set for this account, so none was sent: set OPENAI_API_KEY" in told(desk, *words, status=1)
         desk.variables["OPENAI_API_KEY"] = key
         check_works(desk, words, each)
 
@@ -133,7 +133,7 @@ class TestKeysAndModels:
         words = [*command, "-m", BOTH]
         error = told(desk, *words, status=1 if command is MAP else 3)
         assert "openai: HTTP 401" in error
-        assert "is the key in OPENAI_API_KEY right?" in error
+        assert "check the key in OPENAI_API_KEY" in error
         assert "somebody-else" not in error
         assert desk.books["requests"] <= each
         assert [run["status"] for run in desk.runs] == ["failed"]

@@ -18,7 +18,7 @@ MODULES = sorted(path.stem for path in Path(groundswell.stats.__file__).parent.g
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=["company", "before", "during", "after"])
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=["groups", "before", "during", "after"])
 def test_a_snippet_prints_what_stands_beside_it(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(snippet, "statistics.md", "exec"), {"__name__": "statistics"})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^print.*  # (.*)$", snippet, re.MULTILINE)

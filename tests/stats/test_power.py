@@ -185,7 +185,7 @@ def test_the_width_is_that_of_the_interval() -> None:
         (lambda: power_of_two(1.2, 0.1, 9), "rate 1.2"),
         (lambda: power_of_two(0.2, 0.1, 0), "n 0"),
         (lambda: power_of_two(0.2, 0.1, 9, alpha=0), "alpha 0"),
-        (lambda: n_for_two(0.2, 0.2), "equal rates"),
+        (lambda: n_for_two(0.2, 0.2), "must differ"),
         (lambda: n_for_two(0.2, 0.3, power=1), "power 1"),
         (lambda: n_for_two(0.2, 0.2 + 1e-7), "would be needed"),
         (lambda: n_for_paired(0.2, 0.3, correlation=0.99), "correlation 0.99"),

@@ -163,7 +163,7 @@ def test_groups_that_could_not_differ_more_have_a_p_too() -> None:
     same = Rows({"trial": str(at), "row": 1, "x": 2.5, "who": "ab"[at % 2]} for at in range(12))
     assert same.difference("x", between="who")[0].reason == "all values are the same"
     apart = Rows({"trial": str(at), "row": 1, "x": 2.5 + at % 2, "who": "ab"[at % 2]} for at in range(12))
-    assert apart.difference("x", between="who")[0].reason == "no spread within either group"
+    assert apart.difference("x", between="who")[0].reason == "no variation within either group"
 
 
 def test_a_difference_of_rates_stays_within_one() -> None:
@@ -181,9 +181,9 @@ def test_columns_of_mixed_values_are_a_frame_too() -> None:
 @pytest.mark.parametrize("level", [95, 0.0])
 def test_a_level_is_a_share(level: float) -> None:
     rows = Rows({"trial": str(at), "row": 1, "x": True, "who": "a"} for at in range(6))
-    with pytest.raises(SettingsError, match=r"give a share, as 0\.95"):
+    with pytest.raises(SettingsError, match=r"must be between 0 and 1, such as 0\.95"):
         rows.rate("x", level=level)
-    with pytest.raises(SettingsError, match=r"give a share, as 0\.95"):
+    with pytest.raises(SettingsError, match=r"must be between 0 and 1, such as 0\.95"):
         rows.mean("x", level=level)
-    with pytest.raises(SettingsError, match="adjust 'bonferoni': there are holm, benjamini-hochberg, none"):
+    with pytest.raises(SettingsError, match="adjust 'bonferoni': must be one of holm, benjamini-hochberg, none"):
         rows.difference("x", between="who", adjust="bonferoni")  # type: ignore[arg-type]

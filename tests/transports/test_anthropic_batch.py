@@ -161,7 +161,7 @@ def test_results_where_the_provider_says(scene: Scene) -> None:
 
 
 def test_results_that_are_kept_no_longer(scene: Scene) -> None:
-    with pytest.raises(WaveLost, match="has not shown the results of batch"):
+    with pytest.raises(WaveLost, match="has not returned the results of batch"):
         collected({ONE + "1": said(ended(archived_at="2099-02-01T00:00:00Z"))}, scene.wave(2))
 
 

@@ -264,7 +264,7 @@ def test_a_batch_that_is_not_there_any_more(scene: Scene, emulator: Threaded) ->
         await gathered(transport, wave, receipt)
 
     before = scene.clock.now()
-    with pytest.raises(WaveLost, match=r"has not shown batch .* for 6\d minutes") as raised:
+    with pytest.raises(WaveLost, match=r"has not returned batch .* for 6\d minutes") as raised:
         scene.run(use)
     assert raised.value.fault.kind is FaultKind.GARBLED
     assert 3600.0 <= scene.clock.now() - before < 3600.0 + 120
@@ -303,7 +303,7 @@ def test_a_short_timeout_for_chats_makes_no_hasty_batches(scene: Scene, emulator
 
 
 def test_a_receipt_that_names_no_batch(scene: Scene) -> None:
-    with pytest.raises(WaveFailed, match="names no batch"):
+    with pytest.raises(WaveFailed, match="has no batch id"):
         scene.run(lambda transport: gathered(transport, scene.wave(1), Receipt({"batch": "../x"})))
 
 
@@ -330,7 +330,7 @@ def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded
         async for settled in transport.collect(wave, await transport.dispatch(wave)):
             came.append(settled)
 
-    with pytest.raises(WaveOutOfReach, match="connection broke"):
+    with pytest.raises(WaveOutOfReach, match="connection was lost"):
         scene.run(use, patience=Patience(3600.0, silence=3600.0))
     assert 0 < len(came) < 900
     assert len({settled.ask for settled in came}) == len(came)
@@ -358,7 +358,7 @@ def test_results_that_are_not_there(scene: Scene, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="404", path=RESULTS[scene.dialect]))
     error = raised_by(scene, scene.wave(3))
     assert type(error) is WaveLost
-    assert "has not shown the results of batch" in error.fault.message
+    assert "has not returned the results of batch" in error.fault.message
     assert scene.clock.now() >= 3600.0
 
 
@@ -368,7 +368,7 @@ def test_lines_that_cannot_be_read(scene: Scene, emulator: Threaded) -> None:
     assert sorted(found) == list(range(6))
     assert faults(found) == [FaultKind.GARBLED] * 2
     assert {one.message for one in found.values() if isinstance(one, Fault)} == {
-        "the batch ended with no result for this request"
+        "the batch ended without a result for this request"
     }
 
 
@@ -486,7 +486,7 @@ def test_a_list_that_nobody_has_seen_for_a_day_ends_the_search(scene: Scene, emu
     async def use(transport: BatchTransport) -> None:
         assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
         scene.clock.move(SILENCE + 1)
-        with pytest.raises(WaveOutOfReach, match="the list of batches could not be looked at"):
+        with pytest.raises(WaveOutOfReach, match="the list of batches could not be checked"):
             await transport.adopt(forgotten(wave))
 
     scene.run(use)

@@ -74,11 +74,19 @@ def test_what_is_sent_and_what_comes_back() -> None:
 @pytest.mark.parametrize(
     ("sent", "kind", "told"),
     [
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf" + CUT, FaultKind.CONNECTION, "the answer broke off"),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf" + CUT, FaultKind.CONNECTION, "broke off"),
-        (b"HTTP/1.1 2" + CUT, FaultKind.CONNECTION, "the connection broke"),
-        (CUT, FaultKind.CONNECTION, "the connection broke"),
-        (b"\x00\x01 nothing that is HTTP\r\n\r\n" + CUT, FaultKind.GARBLED, "is no HTTP"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf" + CUT,
+            FaultKind.CONNECTION,
+            "the answer was interrupted",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf" + CUT,
+            FaultKind.CONNECTION,
+            "was interrupted",
+        ),
+        (b"HTTP/1.1 2" + CUT, FaultKind.CONNECTION, "the connection was lost"),
+        (CUT, FaultKind.CONNECTION, "the connection was lost"),
+        (b"\x00\x01 nothing that is HTTP\r\n\r\n" + CUT, FaultKind.GARBLED, "is not HTTP"),
         (answer(b"no gzip", content_encoding="gzip"), FaultKind.CONNECTION, "could not be decoded"),
     ],
     ids=["cut body", "cut chunk", "cut head", "closed", "junk", "bad gzip"],
@@ -108,7 +116,7 @@ def test_nobody_is_there() -> None:
         fault = post(f"http://127.0.0.1:{port}/v1")
     assert isinstance(fault, Fault)
     assert fault.kind is FaultKind.CONNECTION
-    assert fault.message.startswith("no connection: ")
+    assert fault.message.startswith("could not connect: ")
     assert "refused" in fault.message
 
 
@@ -116,14 +124,14 @@ def test_a_name_that_there_is_not() -> None:
     fault = post("http://nobody.invalid/v1")
     assert isinstance(fault, Fault)
     assert fault.kind is FaultKind.CONNECTION
-    assert fault.message.startswith("no connection")
+    assert fault.message.startswith("could not connect")
 
 
 def test_a_connection_that_is_never_made() -> None:
     """A server that accepts nothing of TLS: to be connected takes more than a socket."""
     with serving(fixed(None)) as little:
         fault = post(little.url.replace("http:", "https:"), account(connect_timeout=0.2, timeout=5.0))
-    assert fault == Fault(FaultKind.CONNECTION, "no connection within 0.2 s")
+    assert fault == Fault(FaultKind.CONNECTION, "could not connect within 0.2 s")
 
 
 def test_gzip_is_unpacked() -> None:
@@ -256,8 +264,8 @@ def test_certificates_that_the_environment_names_are_trusted(
     ("text", "problem"),
     [
         (None, "No such file or directory"),
-        ("nothing", "it holds no certificate"),
-        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate in it cannot be read"),
+        ("nothing", "it contains no certificate"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate in it is invalid"),
     ],
     ids=["missing", "empty", "broken"],
 )
@@ -287,7 +295,7 @@ def test_a_proxy_that_is_down() -> None:
     ids=["proxy", "header"],
 )
 def test_settings_that_cannot_be_used(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match="account box: its proxy or its headers cannot be used") as raised:
+    with pytest.raises(SettingsError, match="account box: invalid proxy or headers") as raised:
         post("http://far.invalid/", account(**settings))
     assert raised.value.__context__ is None
     seen = "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())

@@ -149,7 +149,7 @@ def test_nobody_is_there_and_the_run_stops_with_the_reason_and_goes_on_later(
     with closed_port() as port:
         url = f"http://127.0.0.1:{port}"
         bench = Bench(tmp_path, {"OLLAMA_HOST": url})
-        told = rf"^ollama: nothing answers at {url} \(no connection: .*refused.*\): is the server running"
+        told = rf"^ollama: no answer from {url} \(could not connect: .*refused.*\): check that the server is running"
         with pytest.raises(RunStopped, match=told):
             bench.run(talk, specs(20), "early")
     with running(Settings()) as emulator:
@@ -162,7 +162,7 @@ def test_a_provider_that_cannot_be_reached_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
     monkeypatch.setattr(live, "NEVER_ANSWERED", 0.1)
-    with closed_port() as port, pytest.raises(RunStopped, match=f"^{provider}: nothing answers at http://127.0.0.1"):
+    with closed_port() as port, pytest.raises(RunStopped, match=f"^{provider}: no answer from http://127.0.0.1"):
         Bench(tmp_path, environment(f"http://127.0.0.1:{port}")).run(talk, [Talk(MODELS[provider], "a stone")])
 
 

@@ -232,7 +232,7 @@ def test_what_fits_by_its_size_has_not_too_many_texts(scene: Scene) -> None:
     ids=["two models", "two endpoints"],
 )
 def test_a_batch_is_for_one_model_and_endpoint(scene: Scene, emulator: Threaded, requests: list[Request]) -> None:
-    with pytest.raises(WaveFailed, match="one model and endpoint, not for gpt-4o"):
+    with pytest.raises(WaveFailed, match="one model and endpoint, this one has gpt-4o"):
         scene.there_and_back(scene.wave(requests))
     assert emulator.ledger()["totals"]["received"] == 0
 
@@ -283,7 +283,7 @@ def test_lines_that_are_to_blame(scene: Scene, emulator: Threaded) -> None:
     found = scene.run(lambda transport: until_it_fails(transport, scene.wave(20)))
     count = len(found) - 1
     assert 0 < count < 20
-    assert found.pop(-1) == Fault(FaultKind.UNSENT, f"the batch failed since {count} of its requests were bad")
+    assert found.pop(-1) == Fault(FaultKind.UNSENT, f"the batch failed because of {count} invalid requests")
     assert {one.kind for one in found.values() if isinstance(one, Fault)} == {FaultKind.BAD_REQUEST}
     assert emulator.ledger()["totals"]["batch_requests"] == 0
 

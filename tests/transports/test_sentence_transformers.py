@@ -142,7 +142,7 @@ def test_vectors_are_cut_to_a_width_and_made_unit_ones_if_that_is_wished(monkeyp
 
 @pytest.mark.parametrize(
     ("wish", "said"),
-    [(Wish(dimensions=4), "dimensions: .* 3 numbers"), (Wish(prompt_name="doc"), r"prompt_name: .*'doc' \(query\)")],
+    [(Wish(dimensions=4), "dimensions: .* 3 dimensions"), (Wish(prompt_name="doc"), r"prompt_name: .*'doc' \(query\)")],
     ids=["too wide", "no such prompt"],
 )
 def test_what_a_model_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch, wish: Wish, said: str) -> None:

@@ -85,10 +85,10 @@ def test_every_file_counts(folder: Path, changed: str) -> None:
     [
         ("sentences//nowhere/at/all", "there is no folder /nowhere/at/all"),
         ("sentences/./gone", "there is no folder"),
-        ("sentences/empty", "holds no model"),
-        ("sentences/", "give a folder"),
-        ("sentences/a b", "give a folder"),
-        ("sentences/one/two/three", "give a folder"),
+        ("sentences/empty", "contains no model"),
+        ("sentences/", "write a folder"),
+        ("sentences/a b", "write a folder"),
+        ("sentences/one/two/three", "write a folder"),
     ],
     ids=["path", "from here", "empty", "nothing", "no name", "too many parts"],
 )
@@ -107,14 +107,14 @@ def test_without_the_library_it_is_said_how_to_get_it(folder: Path, monkeypatch:
 
 @pytest.mark.parametrize("model", ["sentences/a", "sentences//no/such/folder"], ids=["there", "a path of a client's"])
 def test_a_model_that_embeds_does_not_talk(folder: Path, model: str) -> None:
-    with pytest.raises(SettingsError, match="does not talk"):
+    with pytest.raises(SettingsError, match="only embeds texts"):
         lane(folder, model, Chat(model, (user("hi"),)))
 
 
 def test_it_is_a_provider_and_no_account(folder: Path) -> None:
     assert provider_of("sentences/a") == "sentences"
     (folder / "groundswell.toml").write_text('[accounts.sentences]\nprovider = "openai"\n')
-    with pytest.raises(SettingsError, match="taken by models that need no account"):
+    with pytest.raises(SettingsError, match="reserved for models that need no account"):
         load({}, folder, folder / "home").account("openai")
 
 
@@ -172,7 +172,7 @@ def test_a_name_at_the_hub_means_a_commit(hub: Hub, model: str, name: str, commi
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(0, "the hub cannot be reached"), (404, "is the name right"), (401, "HF_TOKEN"), (503, "cannot be reached")],
+    [(0, "the hub cannot be reached"), (404, "check the name"), (401, "HF_TOKEN"), (503, "cannot be reached")],
 )
 def test_a_model_that_the_hub_does_not_give(hub: Hub, status: int, said: str) -> None:
     hub.status = status
@@ -196,7 +196,7 @@ def test_what_a_request_wishes(request_: Embed, wish: Wish) -> None:
 @pytest.mark.parametrize(
     ("extra", "dimensions", "said"),
     [
-        ({"promt": "q"}, None, "extra: 'promt' means nothing here"),
+        ({"promt": "q"}, None, "extra: unknown key 'promt'"),
         ({"truncate": 1}, None, "extra: truncate must be a bool"),
         ({"prompt": "a", "prompt_name": "b"}, None, "not both"),
         ({}, 0, "dimensions 0"),
@@ -276,7 +276,7 @@ def test_what_cannot_be_embedded_fails_alone(transport: Sentences) -> None:
 
 def test_a_chat_that_gets_here_all_the_same_is_a_bad_request(transport: Sentences) -> None:
     chat, embed = settled(transport, Chat("sentences/a", (user("hi"),)), Embed("sentences/a", ("s",)))
-    assert (chat.kind, "does not talk" in chat.message) == (FaultKind.BAD_REQUEST, True)
+    assert (chat.kind, "only embeds texts" in chat.message) == (FaultKind.BAD_REQUEST, True)
     assert isinstance(embed, Embedding)
 
 
@@ -367,8 +367,8 @@ def test_vectors_are_kept_for_other_runs(tmp_path: Path, little_model: Path, hel
 def test_what_a_real_model_cannot_do(tmp_path: Path, little_model: Path, held: Encoder) -> None:
     model = f"sentences/{little_model}"
     long, wide = run(tmp_path / "runs.db", [(model, ["stone " * 40], None), (model, ["stone"], 99)])[0]
-    assert (long.fault.kind, f"reads {LONGEST}" in long.fault.message) == (FaultKind.CONTEXT, True)
-    assert (wide.fault.kind, f"have {WIDTH} numbers" in wide.fault.message) == (FaultKind.BAD_REQUEST, True)
+    assert (long.fault.kind, f"is {LONGEST}" in long.fault.message) == (FaultKind.CONTEXT, True)
+    assert (wide.fault.kind, f"have {WIDTH} dimensions" in wide.fault.message) == (FaultKind.BAD_REQUEST, True)
 
 
 @needs_sentences

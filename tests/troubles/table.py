@@ -12,7 +12,7 @@ BOTH = ("openai", "anthropic")
 OPENAI = ("openai",)
 TWICE = "they already failed in 2 batches"
 NEVER = "creating a batch for them failed 5 times"
-UNSURE = "the batch may have been made, or not"
+UNSURE = "it is unknown whether the batch was created"
 
 
 class Trouble(NamedTuple):
@@ -150,7 +150,7 @@ ORDERS = [
     Trouble("an order meets a rate limit", order("429-bare"), held="HTTP 429"),
     Trouble("orders are refused", order("400", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
     Trouble("orders are too large", order("413", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
-    Trouble("there is no batch API", order("404", None), (), lived=(MANY, "accepts no batches: the account takes no")),
+    Trouble("there is no batch API", order("404", None), (), lived=(MANY, "accepts no batches: the account cannot use")),
     Trouble("an order's answer is lost", order("drop-after"), found=True),
     Trouble("an order's answer breaks off", order("truncated"), found=True),
     Trouble("an order's answer is no JSON", order("malformed"), found=True),
@@ -165,9 +165,9 @@ UNSURE_ORDERS = [
     for what, fault, said in (
         ("a server error", "500", "HTTP 500"),
         ("unavailability", "503", "HTTP 503"),
-        ("a closed connection", "drop", "the connection broke"),
+        ("a closed connection", "drop", "the connection was lost"),
         ("silence", "hang", "no answer within"),
-        ("an HTML page", "html", "HTTP 200 with something that is no batch"),
+        ("an HTML page", "html", "HTTP 200 with a body that is not a batch"),
     )
 ] + [
     Trouble(

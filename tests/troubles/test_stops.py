@@ -55,13 +55,13 @@ def _check_resumed(scene: Scene, provider: str, turns: int = 1) -> Ran:
 STOPPING = {
     "low balance in all": (every_line("low-balance"), "credit balance|exceeded your current quota", 0),
     "low balance in some": ((Rule(script=("ok", "ok", "low-balance")),), "credit balance|exceeded your current", 11),
-    "a wrong key": (order("401"), "did not accept the key", 0),
-    "a key that may not": (order("403"), "did not accept the key, or the key may not do this", 0),
+    "a wrong key": (order("401"), "rejected the key", 0),
+    "a key that may not": (order("403"), "rejected the key, or the key lacks permission", 0),
     "no credit at all": (order("quota"), "credit balance|exceeded your current quota", 0),
     "results that always break off": (read("results-cut", None), "Fix this, then resume the run", 12),
     "a wrong key in the middle": (
         (Rule(fault="401", path="*/batches/*", method="GET"),),
-        "did not accept the key",
+        "rejected the key",
         12,
     ),
 }

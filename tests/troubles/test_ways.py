@@ -111,7 +111,7 @@ def test_a_request_that_would_spoil_its_batch_goes_live(scene: Scene) -> None:
     assert ran.sent == [MANY - 1]
     assert ran.faults == {"bad_request": 1}
     assert ran.outcomes[5].fault is not None
-    assert [(size, "it is empty, and OpenAI fails a batch for that" in why) for size, why in ran.lived] == [(1, True)]
+    assert [(size, "must not be empty" in why) for size, why in ran.lived] == [(1, True)]
     good = specs[:5] + specs[6:]
     assert ran.texts[:5] + ran.texts[6:] == scene.undisturbed(spoilt, good)
 

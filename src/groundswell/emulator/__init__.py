@@ -1,15 +1,15 @@
-"""The providers on your own machine: their endpoints, their books, their clock and their faults.
+"""Providers on your own machine: their endpoints, their billing, their clock and their faults.
 
 General layout, from the wire inwards:
 
-    server.py        starts and stops it, on a loop of yours or on a thread of its own
-    http.py          HTTP/1.1 by the byte, so that connections can be dropped, hung and cut
-    app.py           which path is whose; the endpoints of the emulator itself
-    desks/           one counter per provider: desk.py is the way of a request, read it from top to bottom
-    wire/            PURE. what each provider's requests and answers look like from its own side
-    batches.py       what becomes of a batch, as a function of the emulator's clock; webhooks.py tells of it
-    world.py         what all desks share: accounts, ledger.py (the books), limits, faults, clock, prompt_cache.py
-    limits.py, latency.py, faults.py, prices.py, tokens.py, chance.py, settings.py     PURE. the rules of that world
-    model.py         PURE. the model that answers; characters.py says who it can be, skills/ what it can do
-    in_process.py    the same model with no server: `emulated/NAME`
+    server.py        starts and stops the emulator, on your event loop or on its own thread
+    http.py          an HTTP/1.1 server that can drop, hang and truncate connections
+    app.py           routes, and the emulator's own endpoints
+    desks/           one desk per provider: desk.py handles a request, read it from top to bottom
+    wire/            PURE. each provider's requests and answers, from the server's side
+    batches.py       the progress of batches, as a function of the emulator's clock; webhooks.py announces their end
+    world.py         shared state: accounts, ledger.py (the books), limits, faults, clock, prompt_cache.py
+    limits.py, latency.py, faults.py, prices.py, tokens.py, chance.py, settings.py     PURE. the rules
+    model.py         PURE. the model that answers; characters.py has its characters, skills/ its abilities
+    in_process.py    the same model without a server: `emulated/NAME`
 """

@@ -1,4 +1,4 @@
-"""Which path is whose, and the endpoints of the emulator itself."""
+"""The routes, and the emulator's own endpoints."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _ClockBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class App:
-    """Everything that the emulator answers to."""
+    """All endpoints of the emulator."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -90,7 +90,7 @@ class App:
         }
 
     def _named_routes(self) -> dict[tuple[str, str, str], Named]:
-        """By method, what stands before the name, and what stands after it."""
+        """Routes with an id: method, the path before it, and the path after it."""
         openai, anthropic = self.openai, self.anthropic
         files, batches, messages = self.files, self.openai_batches, self.anthropic_batches
         return {
@@ -107,7 +107,7 @@ class App:
         }
 
     def _free(self, desk: Desk, do: Do, able: frozenset[str] = ERRAND) -> Errands:
-        """A handler of requests that cost nothing. What is due by the clock is done before anybody looks."""
+        """A handler of free requests. Everything that is due by the clock is done first."""
 
         async def answer(http: HttpRequest, id: str = "") -> Answer | Silence:
             await self.agenda.catch_up()
@@ -126,6 +126,8 @@ class App:
     def __call__(self, http: HttpRequest) -> Given:
         """Answer a request."""
         method = "GET" if http.method == "HEAD" else http.method
+        if "anthropic-version" in http.headers and http.path.startswith("/v1/files"):
+            return self._not_found(http)  # Anthropic's Files, which are not emulated
         handler = self.exact.get((method, http.path))
         if handler is not None:
             return handler(http)
@@ -137,7 +139,7 @@ class App:
         return self._not_found(http)
 
     def _shop(self, http: HttpRequest) -> OpenAIDesk | AnthropicDesk:
-        """Whose list of models is meant: Anthropic's clients say so in a header."""
+        """Whose list of models is requested: Anthropic's clients send a header."""
         return self.anthropic if "anthropic-version" in http.headers else self.openai
 
     def _desk(self, http: HttpRequest) -> Desk:
@@ -156,13 +158,13 @@ class App:
         return _json(await self.books(each=http.query.get("each") in ("1", "true")))
 
     async def books(self, *, each: bool = False) -> dict[str, Any]:
-        """The books as they stand; with `each`, every single request."""
+        """The current ledger; with `each`, every single request."""
         await self.agenda.catch_up()
         hooks = {"delivered": self.webhooks.delivered, "failed": self.webhooks.failed}
         return {**self.world.ledger.show(each=each), "webhooks": hooks, "time": self.world.clock.now()}
 
     def reset(self) -> None:
-        """Forget accounts, books, files and batches; rules, clock and settings stay."""
+        """Clear accounts, ledger, files and batches; rules, clock and settings stay."""
         self.world.forget()
         self.agenda.forget()
         self.webhooks.forget()
@@ -179,7 +181,7 @@ class App:
         return _json({"rules": self.world.faults.show(), "known": known})
 
     def set_faults(self, rules: Sequence[Rule]) -> None:
-        """Put other rules in the place of those in force."""
+        """Replace the active rules."""
         self.world.faults = Faults(rules, self.world.settings.seed)
 
     def _set_faults(self, http: HttpRequest) -> Answer:
@@ -193,7 +195,7 @@ class App:
         return _json({"time": self.world.clock.now(), "speed": self.world.clock.speed})
 
     async def _set_clock(self, http: HttpRequest) -> Answer:
-        """Move the clock on, or let it run at another speed; answers once everything due by then is done."""
+        """Move the clock or change its speed; answers once everything due by then is done."""
         try:
             wanted = msgspec.json.decode(http.body, type=_ClockBody)
             _check_clock(wanted, self.world.clock.now())
@@ -202,30 +204,30 @@ class App:
         if wanted.speed is not None:
             self.world.clock.run_at(wanted.speed)
         self.world.clock.advance(wanted.advance)
-        self.agenda.moved()  # first: whoever asked for it may be gone before all is done
+        self.agenda.moved()  # first, because the client may disconnect before everything is done
         await self.agenda.catch_up()
         return self._show_clock(http)
 
 
 def read_rules(body: bytes) -> list[Rule]:
-    """The rules of a request that sets them."""
+    """The rules in the body of a request."""
     try:
         return msgspec.json.decode(body, type=_FaultsBody).rules
     except msgspec.ValidationError as error:
         forms = ", ".join(get_args(RetryForm))
         raise SettingsError(
-            f'{error}: write {{"rules": [{{"fault": "429", "rate": 0.1}}, ...]}}; a rule has '
+            f'{error}: expected {{"rules": [{{"fault": "429", "rate": 0.1}}, ...]}}; a rule may have '
             f"{', '.join(Rule.__struct_fields__)}, and retry_as is one of {forms}"
         ) from None
 
 
 def _check_clock(wanted: _ClockBody, now: float) -> None:
     if not (math.isfinite(wanted.advance) and wanted.advance >= 0):
-        raise SettingsError(f"advance {wanted.advance}: the clock goes forward by zero or more seconds")
+        raise SettingsError(f"advance {wanted.advance}: must be 0 or more seconds")
     if now + wanted.advance > LATEST:
-        raise SettingsError(f"advance {wanted.advance}: the clock ends in the year 7990, and it is {now:.0f} s already")
+        raise SettingsError(f"advance {wanted.advance}: the clock ends in the year 7990 and is now at {now:.0f} s")
     if wanted.speed is not None and not 0 <= wanted.speed <= 1e9:
-        raise SettingsError(f"speed {wanted.speed}: it must be between 0 and 1e9")
+        raise SettingsError(f"speed {wanted.speed}: must be between 0 and 1e9")
 
 
 def _json(data: dict[str, Any], status: int = 200) -> Answer:

@@ -1,8 +1,8 @@
-"""What becomes of a batch, as a function of the emulator's clock.
+"""The progress of batches, as a function of the emulator's clock.
 
-A batch is opened, its lines are worked on at times that are drawn when it is opened, and it is closed: completed,
-expired or cancelled. Nothing here waits: the agenda does what was due up to now whenever somebody looks, in the order
-of its times, so a clock that is moved on by a day gives the same batches as one that ran for a day.
+A batch is opened, its lines are processed at times that are drawn when it is opened, and it is closed: completed,
+expired or cancelled. Nothing here waits: whenever a request arrives, the agenda does everything that is due, in order
+of time. So a clock that is moved forward by a day gives the same batches as one that ran for a day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Action = Callable[[float], None]
 
 
 class Listed(Protocol):
-    """What a list is made of."""
+    """An item of a list."""
 
     id: str
 
@@ -39,7 +39,7 @@ L = TypeVar("L", bound=Listed)
 
 
 class Agenda:
-    """What is to be done, and when, by the emulator's clock."""
+    """Actions and their times, by the emulator's clock."""
 
     def __init__(self, clock: EmulatedClock) -> None:
         self._clock = clock
@@ -49,18 +49,18 @@ class Agenda:
         self._changed = asyncio.Event()
 
     def at(self, when: float, action: Action) -> None:
-        """Do something at a time; a time that never comes is never."""
+        """Schedule an action; an infinite time means never."""
         if isfinite(when):
             self._number += 1
             heappush(self._entries, (when, self._number, action))
             self._changed.set()
 
     def forget(self) -> None:
-        """Do none of it."""
+        """Drop all actions."""
         self._entries.clear()
 
     def moved(self) -> None:
-        """The clock was moved: look again."""
+        """The clock was moved: check again."""
         self._changed.set()
 
     async def catch_up(self) -> None:
@@ -75,21 +75,21 @@ class Agenda:
                     await asyncio.sleep(0)
 
     def _do(self, action: Action, when: float) -> None:
-        """Do one thing as of its time, whenever that is done."""
+        """Do an action as of its scheduled time."""
         try:
             with self._clock.as_of(when):
                 action(when)
-        except Exception:  # noqa: BLE001  # the outer edge: one batch that breaks must not end all others
-            _log.exception("what was due at %s could not be done", when)
+        except Exception:  # noqa: BLE001  # the outer edge: an error in one batch must not end all others
+            _log.exception("the action due at %s failed", when)
 
     async def keep(self) -> None:
-        """Catch up whenever something is due, until cancelled."""
+        """Run actions when they are due, until cancelled."""
         while True:
             self._changed.clear()
             await self.catch_up()
             wait = self._clock.real_seconds_until(self._entries[0][0]) if self._entries else None
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow being cancelled
+                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow a cancellation
                     await self._changed.wait()
 
 
@@ -108,7 +108,7 @@ class Line:
 
 
 class Batch:
-    """A batch and how far it has come. `stamps` says when it came to each status."""
+    """A batch and its progress. `stamps` has the time of each status."""
 
     def __init__(self, id: str, account: Account, created: float, window: float) -> None:
         self.id = id
@@ -124,26 +124,26 @@ class Batch:
 
     @property
     def open(self) -> bool:
-        """Whether it is still being worked on."""
+        """Whether it is still being processed."""
         return self.status in ("validating", "in_progress", "finalizing", "cancelling")
 
     @property
     def left(self) -> Sequence[Line]:
-        """The lines that were not worked on."""
+        """The lines that were not processed."""
         return self.lines[self.done :]
 
     def become(self, status: str, when: float) -> None:
-        """Go on to another status."""
+        """Change the status."""
         self.status = status
         self.stamps[status] = when
 
     def count(self, outcome: str, number: int = 1) -> None:
-        """Lines ended."""
+        """Count lines that ended."""
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + number
 
 
 class Clerk(ABC):
-    """Works through the batches of one provider."""
+    """Processes the batches of one provider."""
 
     def __init__(self, desk: Desk, agenda: Agenda) -> None:
         self.desk = desk
@@ -153,19 +153,19 @@ class Clerk(ABC):
 
     @abstractmethod
     def path_of(self, batch: Any) -> str:
-        """What a fault rule's `path` is matched with for a line."""
+        """The path that a fault rule's `path` is matched with for a line."""
 
     @abstractmethod
     def write_reply(self, batch: Any, line: Line, made: Made) -> bytes:
-        """A line of results that holds a reply."""
+        """A line of results with a reply."""
 
     @abstractmethod
     def write_failure(self, batch: Any, line: Line, rejected: Rejected | None) -> bytes:
-        """A line of results that holds an error, with its response or without."""
+        """A line of results with an error, with or without a response."""
 
     @abstractmethod
     def write_left(self, batch: Any, line: Line, why: str) -> bytes:
-        """A line of results for a request that was not worked on: `expired` or `cancelled`."""
+        """A line of results for a request that was not processed: `expired` or `cancelled`."""
 
     @abstractmethod
     def put(self, batch: Any, written: bytes, *, failed: bool) -> None:
@@ -173,20 +173,20 @@ class Clerk(ABC):
 
     @abstractmethod
     def closed(self, batch: Any, status: str, when: float) -> None:
-        """A batch has come to its end."""
+        """A batch has ended."""
 
     @abstractmethod
     def fault_of_line(self, name: str) -> Rejected | None:
-        """What an injected fault makes of a line; None for an error without a response."""
+        """The error that an injected fault gives a line; None for an error without a response."""
 
     def forget(self) -> None:
-        """Have no batches."""
+        """Drop all batches."""
         self.batches.clear()
 
     # The life of a batch.
 
     def begin(self, batch: Batch, when: float) -> None:
-        """Work on a batch from now on: every line has its time, in no particular order."""
+        """Start a batch: every line has its time, in no particular order."""
         batch.become("in_progress", when)
         working, seed = self.world.settings.batch.working, self.world.settings.seed
         for number, line in enumerate(batch.lines):
@@ -215,7 +215,7 @@ class Clerk(ABC):
         self._go_on(batch, when)
 
     def _answer(self, batch: Batch, line: Line) -> None:
-        """Work on one line: it ends as a reply, or as an error, and is written down accordingly."""
+        """Process one line: it ends as a reply or as an error, and is recorded accordingly."""
         name = line.incoming.request.model if line.incoming else ""
         visit = Visit(batch.account, name, self.path_of(batch), self.world.ledger.entry(batch.account.name, name))
         struck = self.desk.strike(visit, LINE)
@@ -228,8 +228,8 @@ class Clerk(ABC):
         except Rejected as rejected:
             self._fail(batch, line, rejected)
             return
-        except Exception:  # noqa: BLE001  # the outer edge: one line that breaks the model must not end all batches
-            _log.exception("%s of %s could not be worked on", line.custom_id, batch.id)
+        except Exception:  # noqa: BLE001  # the outer edge: an error in one line must not end all batches
+            _log.exception("processing %s of %s failed", line.custom_id, batch.id)
             self._fail(batch, line, self.fault_of_line("line-500"))
             return
         batch.count("succeeded")
@@ -238,7 +238,7 @@ class Clerk(ABC):
             self.put(batch, written, failed=False)
 
     def _written(self, batch: Batch, line: Line, made: Made, fault: str) -> list[bytes]:
-        """The line of results that holds a reply, or what a fault makes of it."""
+        """The line of results with a reply, or what a fault makes of it."""
         written = self.write_reply(batch, line, made)
         match fault:
             case "line-lost":
@@ -276,7 +276,7 @@ class Clerk(ABC):
             self._close(batch, "completed", when)
 
     def cancel(self, batch: Batch, when: float) -> None:
-        """Stop working on a batch; it ends a while later."""
+        """Stop processing a batch; it ends a while later."""
         if batch.status in ("validating", "in_progress", "finalizing"):
             batch.become("cancelling", when)
             cancelling = self.world.settings.batch.cancelling
@@ -304,7 +304,7 @@ def _due(line: Line) -> float:
 def page(
     found: Sequence[L], query: dict[str, str], most: int, *names: str, unless_told: int = 20
 ) -> tuple[list[L], bool]:
-    """One page of a list: `names` are the parameters after and, where there is one, before."""
+    """One page of a list. `names` are the query parameters for "after" and, if any, "before"."""
     limit = _limit(query.get("limit", str(unless_told)), most)
     ids = [listed.id for listed in found]
     after, before = query.get(names[0]), query.get(names[1]) if len(names) > 1 else None
@@ -318,13 +318,13 @@ def page(
 
 
 def listing(data: list[dict[str, Any]], more: bool) -> dict[str, Any]:
-    """A page of a list, as both providers write it."""
+    """A page of a list, in the format of both providers."""
     first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
     return {"data": data, "first_id": first, "last_id": last, "has_more": more}
 
 
 def _limit(text: str, most: int) -> int:
-    # A number too long to be read is too large anyway; and what Unicode calls a digit need not be a number.
+    # A number too long to parse is too large anyway; and not every Unicode digit is a number.
     if not text.isdecimal() or len(text) > 10 or not 1 <= int(text) <= most:
         message = f"Invalid 'limit': expected a value between 1 and {most}, but got {text!r} instead."
         raise Rejected(400, message, kind="invalid_request_error", param="limit", code="integer_out_of_range")

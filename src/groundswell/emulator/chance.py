@@ -1,4 +1,4 @@
-"""Chance without a random generator: draws are read off digests, so that all is a function of what was asked. Pure."""
+"""Deterministic chance: draws come from hashes, so every reply is a function of its request. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALE = 2.0**-64
 
 
 class Chance:
-    """A stream of draws that depends on its key alone; sixteen to a digest."""
+    """A stream of draws that depends only on its key; sixteen per hash."""
 
     __slots__ = ("_at", "_digest")
 
@@ -26,7 +26,7 @@ class Chance:
         self._at = 0
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 up to, not including, the bound."""
+        """An integer from 0 up to, but not including, the bound."""
         at = self._at
         if at == _DIGEST:
             self._digest = blake2b(self._digest).digest()
@@ -35,7 +35,7 @@ class Chance:
         return int.from_bytes(self._digest[at : at + _DRAW], "little") % bound
 
     def share(self) -> float:
-        """A number from 0 up to, not including, 1."""
+        """A number from 0 up to, but not including, 1."""
         return self.below(_RANGE) / _RANGE
 
     def flip(self, probability: float) -> bool:
@@ -48,25 +48,25 @@ class Chance:
 
 
 def draw(*about: object) -> float:
-    """A number in [0, 1), uniform over what it is drawn for."""
+    """A number in [0, 1), uniform over its arguments."""
     digest = blake2b("\x1f".join(map(str, about)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") * _SCALE
 
 
 def number_of(text: str) -> int:
-    """A fixed 64-bit number for a text: the same for every prompt, seed and run."""
+    """A fixed 64-bit number for a text."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def chance_of(request: Chat | Embed, seed: int, sample: int) -> Chance:
-    """The chance that a request meets. At temperature 0 equal requests are answered equally, whatever the sample."""
+    """The chance of a request. At temperature 0 equal requests get equal replies, whatever the sample."""
     if type(request) is Chat and request.temperature == 0:
         sample = 0
     return Chance(b"%b|%d|%d" % (_identity(request), seed, sample))
 
 
 def _identity(request: Chat | Embed) -> bytes:
-    """Bytes that tell requests apart, also those with text that cannot be written as UTF-8."""
+    """Bytes that identify a request, also if its text is not valid UTF-8."""
     try:
         return fingerprint(request)
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""The emulator's clock: time as batches and time stamps know it, which may run fast and may be moved on.
+"""The emulator's clock: the time of batches and time stamps. It may run fast and may be moved forward.
 
-What a client waits out in its own time (latency, rate limits, Retry-After) stays in real seconds: a client does
-not live by this clock.
+Everything that a client waits for in its own time (latency, rate limits, Retry-After) stays in real seconds, because
+the client does not use this clock.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LATEST = 190_000_000_000.0
-"""Here it stands still, in the year 7990: times beyond 9999 cannot be written, and batches need some after it."""
+"""The clock stops here, in the year 7990: dates beyond 9999 cannot be written, and batches need some time after it."""
 
 
 class EmulatedClock:
@@ -26,11 +26,11 @@ class EmulatedClock:
 
     @property
     def speed(self) -> float:
-        """How many seconds pass here in one real second."""
+        """Emulated seconds per real second."""
         return self._speed
 
     def now(self) -> float:
-        """The time here."""
+        """The emulated time."""
         if self._as_of is not None:
             return self._as_of
         real = self._real()
@@ -39,12 +39,12 @@ class EmulatedClock:
         return self._at
 
     def advance(self, seconds: float) -> None:
-        """Move the clock on."""
+        """Move the clock forward."""
         self._at = min(LATEST, self.now() + max(0.0, seconds))
 
     @contextmanager
     def as_of(self, when: float) -> Iterator[None]:
-        """Within the block it is another time: that of something that is done late."""
+        """Within the block, the clock shows another time: that of an action that is done late."""
         self._as_of = when
         try:
             yield
@@ -52,12 +52,12 @@ class EmulatedClock:
             self._as_of = None
 
     def run_at(self, speed: float) -> None:
-        """Let time pass at another speed from now on; at 0 it stands still."""
+        """Change the speed from now on; 0 stops the clock."""
         self.now()
         self._speed = speed
 
     def real_seconds_until(self, when: float) -> float | None:
-        """How long to wait for a time here, in real seconds; None if it will not come by itself."""
+        """Real seconds until an emulated time; None if it will not come by itself."""
         left = when - self.now()
         if left <= 0:
             return 0.0

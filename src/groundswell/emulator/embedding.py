@@ -1,4 +1,4 @@
-"""Vectors for texts: hashed words and letter triples, so that texts that share them lie near each other."""
+"""Embeddings from hashed words and letter triples, so that similar texts have similar vectors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _vector(text: str, width: int) -> array[float]:
 
 
 def _places(word: str, width: int) -> list[tuple[int, float]]:
-    """Where a word, and its letter triples if it carries meaning, add what to a vector."""
+    """The places and weights of a word, and of its letter triples if it is not a stop word."""
     coded = word.encode("utf-8", "surrogatepass")
     if word in COMMON:
         return [_place(coded, COMMON_WEIGHT, width)]
@@ -68,7 +68,7 @@ def _places(word: str, width: int) -> list[tuple[int, float]]:
 
 
 _kept = lru_cache(maxsize=8192)(_places)
-"""Words come again."""
+"""Words repeat."""
 
 
 def _place(feature: bytes, weight: float, width: int) -> tuple[int, float]:

@@ -1,8 +1,8 @@
-"""What goes wrong, by rate or by script, the same way in every run. Pure.
+"""Injected faults, by rate or by script, the same in every run. Pure.
 
-A rule says which fault strikes, which requests it may strike, and how often. For every request the rules are asked
-in order and the first that strikes wins. Chance depends on the emulator's seed, the rule and how many requests it
-has seen: the same requests in the same order meet the same faults.
+A rule says which fault to inject, into which requests, and how often. For every request the rules are tried in order,
+and the first that applies wins. Chance depends on the emulator's seed, the rule and the number of requests that it has
+seen: the same requests in the same order get the same faults.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from groundswell.errors import SettingsError
 
 OK = "ok"
 LONGEST_WAIT = 1e9
-"""Seconds that a rule may ask a client to wait: any more, and there is no date for it."""
+"""Longest `retry_after` of a rule, in seconds: a later date cannot be written."""
 RetryForm = Literal["seconds", "milliseconds", "date"]
 
 
 class Stage(StrEnum):
-    """When a fault strikes."""
+    """When a fault is injected."""
 
     REQUEST = "request"
     """Before any work is done: nothing is charged."""
     REPLY = "reply"
-    """The reply was made and charged; what arrives is something else."""
+    """The reply was made and charged, but something else arrives."""
     BATCH = "batch"
-    """When a batch is created: what becomes of it."""
+    """When a batch is created: the fault decides how it ends."""
     LINE = "line"
-    """When one request of a batch is worked on."""
+    """When one request of a batch is processed."""
     RESULTS = "results"
     """When the results of a batch are read."""
 
 
 class Kind(NamedTuple):
-    """One thing that can go wrong."""
+    """One kind of fault."""
 
     stage: Stage
     meaning: str
@@ -74,23 +74,25 @@ KINDS: dict[str, Kind] = {
     "refusal": Kind(Stage.REPLY, "the model refuses"),
     "filter": Kind(Stage.REPLY, "the content filter ends the reply"),
     "stream-error": Kind(Stage.REPLY, "a stream that ends in an error after it has begun"),
-    "batch-failed": Kind(Stage.BATCH, "validation fails for a reason that is not ours"),
-    "bad-lines": Kind(Stage.BATCH, "validation names about a tenth of the lines, at least one, though they look fine"),
-    "batch-stalls": Kind(Stage.BATCH, "half of the requests are never worked on; the batch expires"),
-    "batch-stuck": Kind(Stage.BATCH, "nothing is worked on; the batch expires"),
-    "enqueued": Kind(Stage.BATCH, "over the limit of enqueued tokens, told in validation"),
-    "enqueued-at-create": Kind(Stage.BATCH, "over the limit of enqueued tokens, told by a 429 at create", 429),
+    "batch-failed": Kind(Stage.BATCH, "validation fails for an internal reason"),
+    "bad-lines": Kind(
+        Stage.BATCH, "validation rejects about a tenth of the lines (at least one), although they are valid"
+    ),
+    "batch-stalls": Kind(Stage.BATCH, "half of the requests are not processed; the batch expires"),
+    "batch-stuck": Kind(Stage.BATCH, "no request is processed; the batch expires"),
+    "enqueued": Kind(Stage.BATCH, "the limit of enqueued tokens is exceeded; validation fails"),
+    "enqueued-at-create": Kind(Stage.BATCH, "the limit of enqueued tokens is exceeded; creation answers 429", 429),
     "line-500": Kind(Stage.LINE, "a request of a batch ends in a server error"),
-    "line-529": Kind(Stage.LINE, "a request of a batch ends because the provider is overloaded"),
-    "line-429": Kind(Stage.LINE, "a request of a batch ends rate limited"),
-    "line-400": Kind(Stage.LINE, "a request of a batch is refused as bad"),
-    "line-bare": Kind(Stage.LINE, "a request of a batch ends in an error that has no response"),
-    "line-lost": Kind(Stage.LINE, "a request of a batch is in no results file"),
-    "line-twice": Kind(Stage.LINE, "a request of a batch is in the results twice"),
-    "line-garbled": Kind(Stage.LINE, "a line of the results breaks off and is not JSON"),
-    "line-stranger": Kind(Stage.LINE, "the results hold one line more, of a custom_id that nobody sent"),
+    "line-529": Kind(Stage.LINE, "a request of a batch ends in an overload error"),
+    "line-429": Kind(Stage.LINE, "a request of a batch ends in a rate limit error"),
+    "line-400": Kind(Stage.LINE, "a request of a batch is rejected as invalid"),
+    "line-bare": Kind(Stage.LINE, "a request of a batch ends in an error without a response"),
+    "line-lost": Kind(Stage.LINE, "a request of a batch is missing from the results"),
+    "line-twice": Kind(Stage.LINE, "a request of a batch appears twice in the results"),
+    "line-garbled": Kind(Stage.LINE, "a line of the results is truncated and is not JSON"),
+    "line-stranger": Kind(Stage.LINE, "the results have an extra line with an unknown custom_id"),
     "line-filter": Kind(Stage.LINE, "the content filter ends a reply of a batch"),
-    "low-balance": Kind(Stage.LINE, "no credit left while a batch is worked on"),
+    "low-balance": Kind(Stage.LINE, "no credit left while a batch is processed"),
     "results-cut": Kind(Stage.RESULTS, "the connection is closed in the middle of the results"),
     "results-short": Kind(Stage.RESULTS, "a complete answer that ends in the middle of a line of the results"),
 }
@@ -101,7 +103,7 @@ def _of(*stages: Stage) -> frozenset[str]:
 
 
 CHAT = _of(Stage.REQUEST, Stage.REPLY)
-"""What a chat can meet; and so on for the others."""
+"""Faults that a chat request can get; the others are named alike."""
 EMBED = CHAT - {"refusal", "filter", "stream-error"}
 ERRAND = EMBED - {"empty", "context"}
 OPENAI_BATCH = ERRAND | _of(Stage.BATCH)
@@ -111,10 +113,10 @@ LINE = _of(Stage.LINE)
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which fault strikes whom, and how often: by `rate`, or in the order of a `script` (`ok` lets one through).
+    """Which fault to inject where, and how often: by `rate`, or in the order of a `script` (`ok` injects none).
 
-    A 429 says when to come again: `retry_after` seconds, written as `retry_as` says. `should_retry` is the header
-    `x-should-retry`, which the official clients obey before anything else.
+    A 429 has a `retry_after` in seconds, written as `retry_as` says. `should_retry` is the header `x-should-retry`,
+    which the official clients follow before anything else.
     """
 
     fault: str | None = None
@@ -131,15 +133,15 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The faults that it can bring."""
+        """The faults that this rule can inject."""
         given = self.script if self.fault is None else (self.fault, *self.script)
         return tuple(name for name in given if name != OK)
 
     def check(self) -> Rule:
-        """The same rule, or a SettingsError that names what is wrong with it."""
+        """The same rule, or a SettingsError that names the error in it."""
         for name in self.names:
             if name not in KINDS:
-                raise SettingsError(f"fault {name!r}: there is no such fault (there are: {', '.join(KINDS)})")
+                raise SettingsError(f"fault {name!r}: unknown fault (known: {', '.join(KINDS)})")
         if self.fault is None and not self.script:
             raise SettingsError("a fault rule needs a `fault` (with a `rate`) or a `script`")
         if self.fault is not None and self.script:
@@ -147,17 +149,17 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if self.script and self.rate is not None:
             raise SettingsError("a fault rule with a `script` has no `rate`")
         if self.rate is not None and not 0 <= self.rate <= 1:
-            raise SettingsError(f"fault {self.fault!r}: rate {self.rate} is not between 0 and 1")
+            raise SettingsError(f"fault {self.fault!r}: rate {self.rate} must be between 0 and 1")
         if self.method != self.method.upper():
-            raise SettingsError(f"method {self.method!r}: a fault rule has it in capitals, {self.method.upper()!r}")
+            raise SettingsError(f"fault rule: method {self.method!r} must be in capitals, {self.method.upper()!r}")
         if not 0 <= self.retry_after <= LONGEST_WAIT:
-            told = f"retry_after {self.retry_after} is not between 0 and {LONGEST_WAIT:g} seconds"
+            told = f"retry_after {self.retry_after} must be between 0 and {LONGEST_WAIT:g} seconds"
             raise SettingsError(f"fault {self.fault or self.script!r}: {told}")
         return self
 
 
 class Subject(NamedTuple):
-    """What a fault may strike."""
+    """A request that a fault may be injected into."""
 
     path: str
     model: str = ""
@@ -166,7 +168,7 @@ class Subject(NamedTuple):
 
 
 class Struck(NamedTuple):
-    """A fault that strikes, by a rule."""
+    """A fault to inject, with its rule."""
 
     name: str
     kind: Kind
@@ -174,7 +176,7 @@ class Struck(NamedTuple):
 
 
 class Faults:
-    """The rules in force, and how often each has struck."""
+    """The active rules, and how often each was applied."""
 
     def __init__(self, rules: Sequence[Rule] = (), seed: int = 0) -> None:
         self.rules = tuple(rule.check() for rule in rules)
@@ -184,7 +186,7 @@ class Faults:
         self._struck = [0] * len(self.rules)
 
     def strike(self, subject: Subject, able: frozenset[str]) -> Struck | None:
-        """The fault that a request meets, if any, out of those that it can meet."""
+        """The fault of a request, if any, out of those that it can get."""
         for number, rule in enumerate(self.rules):
             if self._names[number].isdisjoint(able) or not _matches(rule, subject):
                 continue
@@ -202,7 +204,7 @@ class Faults:
         return rule.fault if strikes else None
 
     def _by_script(self, number: int, rule: Rule, able: frozenset[str]) -> str | None:
-        """The next of a script. It waits for a request that can meet it."""
+        """The next fault of a script. It waits for a request that can get it."""
         at = self._seen[number]
         if at >= len(rule.script):
             return None
@@ -213,7 +215,7 @@ class Faults:
         return None if name == OK else name
 
     def show(self) -> list[dict[str, Any]]:
-        """The rules, each with how often it has struck."""
+        """The rules, each with how often it was applied."""
         return [
             {**msgspec.to_builtins(rule), "struck": struck}
             for rule, struck in zip(self.rules, self._struck, strict=True)
@@ -241,10 +243,10 @@ def parse_fault(text: str) -> Rule:
     try:
         return Rule(fault=name.strip(), rate=float(rate) if equals else None, path=path, method=method).check()
     except ValueError:
-        raise SettingsError(f"fault {text!r}: write it as NAME=RATE, for instance 429=0.05") from None
+        raise SettingsError(f"fault {text!r}: expected NAME=RATE, for example 429=0.05") from None
 
 
 def _read_where(text: str) -> tuple[str, str]:
-    """The method and the path of `POST /v1/batches`; of `/v1/batches`, any method."""
+    """The method and path of `POST /v1/batches`; for `/v1/batches`, any method."""
     method, space, path = text.strip().partition(" ")
     return (method, path.strip()) if space else ("*", method or "*")

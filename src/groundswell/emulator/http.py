@@ -1,7 +1,7 @@
-"""HTTP/1.1 by the byte, so that an answer can be late, cut short, or not come at all.
+"""An HTTP/1.1 server that can delay, truncate or drop an answer.
 
-An application is a function from a request to an answer, or to an awaitable of one. Answers that are ready cost no
-task: a delay is a timer. The requests of one connection are answered one after the other.
+An application is a function from a request to an answer, or to an awaitable of one. Answers that are ready need no
+task: a delay is a timer. The requests of one connection are answered in order.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class HttpRequest(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is sent back, and how.
+    """An answer, and how to send it.
 
-    `cut` closes the connection after so many bytes of the body; with `chunks` the body is a stream. `ended` is told
-    whether the answer was sent whole: it was not if the client had gone before.
+    `cut` closes the connection after this many bytes of the body; with `chunks` the body is a stream. `ended` is called
+    with whether the whole answer was sent: it was not if the client had disconnected.
     """
 
     status: int = 200
@@ -79,7 +79,7 @@ def _head(answer: Answer, length: int | None, *, keep: bool, chunked: bool = Fal
 
 
 def _target(url: bytes) -> bytes:
-    """The path and query of a URL: clients that are told to use a proxy send all of it."""
+    """The path and query of a URL. Clients that use a proxy send the whole URL."""
     if url.startswith(b"/"):
         return url
     _, scheme, rest = url.partition(b"://")
@@ -91,13 +91,13 @@ def _error(status: int, message: str, kind: str) -> Answer:
 
 
 def _broken(request: HttpRequest) -> Answer:
-    """What a client is told when the application raised; the log says what it was."""
+    """The answer if the application raised; the log has the exception."""
     _log.exception("%s %s could not be answered", request.method, request.path)
-    return _error(500, "The emulator itself failed; its log says how.", "emulator_error")
+    return _error(500, "Internal error of the emulator; see its log.", "emulator_error")
 
 
 class Waiting(NamedTuple):
-    """A request whose turn has not come; what cannot be read as one has its answer already."""
+    """A request that waits for its turn; an invalid one already has its answer."""
 
     request: HttpRequest
     keep: bool
@@ -132,14 +132,14 @@ class Connection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._size = self._head_size = 0
 
-    # What asyncio tells us.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by inheritance
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports do not inherit from asyncio's
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """What is being worked on is finished all the same, as a provider would; only its answer is dropped."""
+        """Requests in progress are finished, as a provider would; only their answers are dropped."""
         self._lost = True
         if self._working is None:
             self._connections.discard(self)
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
             self._refuse(400, f"this is not HTTP/1.1: {error}")
         if len(self._waiting) > MOST_WAITING and not self._paused:
             self._paused = True
-            self._transport.pause_reading()  # until _next has got through them
+            self._transport.pause_reading()  # until _next has handled them
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    # What the parser tells us.
+    # Called by the parser.
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -213,16 +213,16 @@ class Connection(asyncio.Protocol):
         if not self._busy:
             self._next()
 
-    # What we do about it.
+    # Our own actions.
 
     def _decline(self, rest: bytes) -> None:
-        """Go on with HTTP/1.1 where a client offered another protocol, as those do that prefer HTTP/2.
+        """Continue with HTTP/1.1 if a client offers another protocol, as clients that prefer HTTP/2 do.
 
-        The parser would take what follows for that other protocol, and so it reads the head again without the offer.
+        The parser would treat the rest as that other protocol, so it reads the head again without the offer.
         """
         method = self._parser.get_method()
         if method == b"CONNECT":
-            self._refuse(400, "this server is no proxy")
+            self._refuse(400, "this server is not a proxy")
             return
         kept = {name: value for name, value in self._headers.items() if name not in ("upgrade", "connection")}
         lines = [f"{name}: {value}\r\n".encode("latin-1") for name, value in kept.items()]
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
         self.data_received(head + rest)
 
     def _next(self) -> None:
-        """Begin the next request of this connection. Each is begun from the end of the one before."""
+        """Start the next request of this connection. Each starts when the one before has ended."""
         while self._waiting and not self._busy and not self._transport.is_closing():
             self._busy = True
             request, keep, refusal = self._waiting.popleft()
@@ -251,7 +251,7 @@ class Connection(asyncio.Protocol):
     async def _wait_for(
         self, answer: Answer | Silence | Awaitable[Answer | Silence], request: HttpRequest, keep: bool
     ) -> None:
-        """Wait for an answer, and for a client that is slow to read the ones before."""
+        """Wait for an answer, and for a client that is slow to read earlier ones."""
         try:
             given = answer if isinstance(answer, Answer | Silence) else await answer
         except Exception:  # noqa: BLE001  # the same edge
@@ -292,7 +292,7 @@ class Connection(asyncio.Protocol):
         body = b"" if request.method == "HEAD" else answer.body[: answer.cut]
         if len(body) < LARGE:
             self._transport.write(head + body)
-        else:  # results of hundreds of megabytes are not copied for the sake of their head
+        else:  # results of hundreds of megabytes are not copied just to add a head
             self._transport.write(head)
             self._transport.write(body)
         self._end(keep)
@@ -327,7 +327,7 @@ class Connection(asyncio.Protocol):
             ended(sent)
 
     def _refuse(self, status: int, message: str) -> None:
-        """Say that this is no request, after what is still to be answered, and read no more."""
+        """Answer that this is not a valid request, after all pending answers, and stop reading."""
         if self._refused:
             return
         self._refused = True
@@ -336,7 +336,7 @@ class Connection(asyncio.Protocol):
             self._next()
 
     def close(self) -> None:
-        """Close the connection, whatever it is waiting for or working on."""
+        """Close the connection, whatever its state."""
         if self._working is not None:
             self._working.cancel()
         self._transport.abort()
@@ -352,11 +352,11 @@ class HttpServer:
 
     @property
     def connections(self) -> int:
-        """How many connections are open, or still worked for."""
+        """The number of connections that are open or still have requests in progress."""
         return len(self._connections)
 
     async def listen(self, host: str, port: int) -> int:
-        """Begin to accept connections; returns the port, which is chosen if none was given."""
+        """Start accepting connections; returns the port, which is chosen if it is 0."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Connection(self._application, self._connections), host, port, backlog=4096
@@ -368,7 +368,7 @@ class HttpServer:
         """Stop listening and close all connections."""
         assert self._server is not None
         self._server.close()
-        for _ in range(3):  # some may have been accepted and not been made yet
+        for _ in range(3):  # some may have been accepted but not yet created
             for connection in tuple(self._connections):
                 connection.close()
             await asyncio.sleep(0)

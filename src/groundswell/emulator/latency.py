@@ -1,4 +1,4 @@
-"""How long a reply takes. Pure: a number of seconds from a description, a seed and the reply's length."""
+"""The duration of a reply. Pure: seconds from a description, a seed and the reply's length."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from groundswell.errors import SettingsError
 _NORMAL = NormalDist()
 LONGEST = 1e6
 WIDEST = 10.0
-"""Of a spread: one standard deviation is more than four orders of magnitude then."""
+"""Largest spread: one standard deviation is then more than four orders of magnitude."""
 EXAMPLES = "0.05 | lognormal:0.8,0.5 | lognormal:0.8,0.5,0.01x20 | any of them +0.002/char"
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Seconds to a reply: `median` (spread by `sigma`; a share of stragglers takes `factor` times as long) + text."""
+    """Seconds until a reply: `median`, spread by `sigma`, plus the time per character.
+
+    A share of stragglers takes `factor` times as long.
+    """
 
     median: float = 0.0
     sigma: float = 0.0
@@ -27,15 +30,15 @@ class Latency(msgspec.Struct, frozen=True):
     per_char: float = 0.0
 
     def check(self) -> Latency:
-        """The same, or a SettingsError that names the number that is wrong."""
+        """The same, or a SettingsError that names the invalid number."""
         for name, value in msgspec.structs.asdict(self).items():
             most = {"sigma": WIDEST, "stragglers": 1.0}.get(name, LONGEST)
             if not 0 <= value <= most:
-                raise SettingsError(f"latency: {name} {value:g} is not between 0 and {most:g}")
+                raise SettingsError(f"latency: {name} {value:g} must be between 0 and {most:g}")
         return self
 
     def first(self, *about: object) -> float:
-        """Seconds until the reply begins; `about` is what chance is drawn for."""
+        """Seconds until the reply starts; `about` identifies the random draw."""
         if not self.sigma and not self.stragglers:
             return self.median
         spread = math.exp(self.sigma * _NORMAL.inv_cdf(draw("latency", *about) or 0.5)) if self.sigma else 1.0
@@ -49,11 +52,11 @@ def parse_latency(text: str) -> Latency:
     try:
         found = Latency(**_parse_base(base.strip()), per_char=_parse_per_char(per_char.strip()))
     except ValueError:
-        raise SettingsError(f"latency {text!r}: write it as {EXAMPLES}") from None
+        raise SettingsError(f"latency {text!r}: expected {EXAMPLES}") from None
     if not all(math.isfinite(number) and number >= 0 for number in msgspec.structs.astuple(found)):
         raise SettingsError(f"latency {text!r}: the numbers must be finite and not negative")
     if found.stragglers > 1:
-        raise SettingsError(f"latency {text!r}: {found.stragglers:g} is not a share of stragglers (0 to 1)")
+        raise SettingsError(f"latency {text!r}: the share of stragglers, {found.stragglers:g}, must be between 0 and 1")
     return found.check()
 
 

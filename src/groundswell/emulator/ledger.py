@@ -1,8 +1,8 @@
-"""The books: what was asked, paid and refused, per account and model.
+"""The ledger: requests, charges and refusals by account and model.
 
-For every entry `received = requests + free + refused + unanswered`: each request that came in was paid for, cost
-nothing (files, batches, lists), was refused with a status, or was left without an answer. The requests inside batches
-are counted apart, when they are worked on.
+For every entry `received = requests + free + refused + unanswered`: each request that came in was charged, was free
+(files, batches, lists), was refused with a status, or was left without an answer. The requests inside batches are
+counted separately, when they are processed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NANO = 1e9
 
 
 class Entry:
-    """One account's dealings with one model."""
+    """The counts of one account and model."""
 
     __slots__ = (
         "abandoned",
@@ -54,7 +54,7 @@ class Entry:
         self.paid: dict[bytes, int] = {}
 
     def pay(self, print_: bytes, usage: Usage, price: Price, *, hour: int = 0, batch: bool = False) -> None:
-        """A reply was made: it is paid for, whether it arrives or not."""
+        """Charge for a reply that was made, whether it arrives or not."""
         times = self.paid.get(print_, 0)
         if batch:
             self.batch_requests += 1
@@ -72,24 +72,24 @@ class Entry:
         self.paid_again += times > 0
 
     def break_off(self) -> None:
-        """The emulator itself failed: the server answers 500. What was paid for by then stays paid for."""
+        """The emulator itself failed and answers 500. Charges so far stay."""
         settled = self.requests + self.free + self.refused.total() + self.unanswered
         if settled < self.received:
             self.refused[500] += 1
 
     def enter(self) -> None:
-        """A reply is on its way."""
+        """A reply is being sent."""
         self.in_flight += 1
         self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
 
     def leave(self, sent: bool) -> None:
-        """It was sent, or the client had gone."""
+        """A reply was sent, or the client had disconnected."""
         self.in_flight -= 1
         if not sent:
             self.abandoned += 1
 
     def show(self, *, each: bool = False) -> dict[str, Any]:
-        """The entry as JSON; with `each`, how often every single request was paid."""
+        """The entry as JSON; with `each`, how often every single request was charged."""
         shown = {
             "received": self.received,
             "requests": self.requests,
@@ -137,7 +137,7 @@ class Ledger:
         return found
 
     def show(self, *, each: bool = False) -> dict[str, Any]:
-        """The books as JSON."""
+        """The ledger as JSON."""
         accounts: dict[str, dict[str, Any]] = {}
         for (account, model), entry in sorted(self._entries.items()):
             accounts.setdefault(account, {})[model] = entry.show(each=each)

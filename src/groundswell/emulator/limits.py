@@ -1,4 +1,4 @@
-"""Rate limits as the providers keep them: buckets that fill continuously. Pure: time is passed in."""
+"""Rate limits as the providers implement them: token buckets. Pure: time is passed in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REQUESTS, TOKENS, INPUT, OUTPUT = "requests", "tokens", "input_tokens", "output_
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """What one account may do with one model; None is no limit.
+    """Limits of one account and model; None means no limit.
 
     OpenAI counts `tokens_per_minute` over input and output together; Anthropic counts input by it, and output by
     `output_tokens_per_minute`. A bucket holds what `burst` seconds bring: at 1, 60 requests per minute are one per
@@ -29,7 +29,7 @@ class RateLimits(msgspec.Struct, frozen=True):
 
 
 class Bucket:
-    """Fills at a rate up to a size, and may be emptied at once."""
+    """A token bucket: fills at a rate up to a size."""
 
     __slots__ = ("_at", "_level", "per_second", "size")
 
@@ -40,21 +40,21 @@ class Bucket:
         self._at = now
 
     def level(self, now: float) -> float:
-        """What is in it now; may be below zero after a correction."""
+        """The current level; may be negative after a correction."""
         if now > self._at:
             self._level = min(self.size, self._level + (now - self._at) * self.per_second)
             self._at = now
         return self._level
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until so much can be taken; 0 if it can be now. An amount above the size never can: inf."""
+        """Seconds until this amount can be taken; 0 if it can be taken now, inf if it exceeds the size."""
         missing = amount - self.level(now)
         if missing <= 1e-9:
             return 0.0
         return missing / self.per_second if amount <= self.size else math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Take it out; a negative amount puts back."""
+        """Take an amount; a negative one is put back."""
         self._level = min(self.size, self.level(now) - amount)
 
     def until_full(self, now: float) -> float:
@@ -63,7 +63,7 @@ class Bucket:
 
 
 class Standing(NamedTuple):
-    """How one bucket stands, for the headers."""
+    """The state of one bucket, for the headers."""
 
     name: str
     limit: int
@@ -72,7 +72,7 @@ class Standing(NamedTuple):
 
 
 class Over(NamedTuple):
-    """A limit that a request would break, and the seconds until it would not."""
+    """A limit that a request would exceed, and the seconds until it would not."""
 
     name: str
     limit: int
@@ -93,7 +93,7 @@ class Meter:
         return not self._buckets
 
     def admit(self, amounts: dict[str, int], now: float) -> Over | None:
-        """Take from all buckets, or from none and say which one is too low (the one that needs longest)."""
+        """Take from all buckets, or from none and return the limit that needs longest."""
         worst: Over | None = None
         for name, bucket in self._buckets.items():
             wanted = amounts.get(name, 0)
@@ -107,13 +107,13 @@ class Meter:
         return worst
 
     def correct(self, name: str, amount: float, now: float) -> None:
-        """Take (or, below zero, give back) what an estimate was wrong by."""
+        """Correct an estimate: take an amount, or put back a negative one."""
         bucket = self._buckets.get(name)
         if bucket is not None:
             bucket.take(amount, now)
 
     def standings(self, now: float) -> list[Standing]:
-        """How all buckets stand."""
+        """The state of all buckets."""
         return [
             Standing(name, round(bucket.per_second * 60), max(0, int(bucket.level(now))), bucket.until_full(now))
             for name, bucket in self._buckets.items()
@@ -121,7 +121,7 @@ class Meter:
 
 
 class Slots:
-    """Ollama's queue: some requests run at once, others wait their turn, and too many are turned away."""
+    """Ollama's queue: some requests run at once, others wait, and too many are refused."""
 
     def __init__(self, parallel: int, queue: int) -> None:
         self._free = [0.0] * parallel
@@ -129,12 +129,12 @@ class Slots:
         self._starts: list[float] = []
 
     def full(self, now: float) -> bool:
-        """Whether one more request would be turned away."""
+        """Whether one more request would be refused."""
         self._starts = [start for start in self._starts if start > now]
         return min(self._free) > now and len(self._starts) >= self._queue
 
     def enter(self, seconds: float, now: float) -> float:
-        """Seconds until a request that takes so long is done."""
+        """Add a request of this duration. Return the seconds until it is done."""
         slot = min(range(len(self._free)), key=self._free.__getitem__)
         start = max(now, self._free[slot])
         if start > now:

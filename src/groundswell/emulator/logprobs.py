@@ -1,4 +1,4 @@
-"""How likely every word of a reply was: made up, but the same for the same text, and a distribution. Pure."""
+"""Log probabilities of every word of a reply: invented, but deterministic, and a valid distribution. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHERS: tuple[str, ...] = tuple(_OTHERS.split(","))
 
 
 def logprobs_of(text: str, most: int) -> list[dict[str, Any]]:
-    """An entry per word, the space before it with it, in the shape that OpenAI and Ollama share."""
+    """An entry per word, including the space before it, in the format that OpenAI and Ollama share."""
     chance = Chance(b"logprobs|" + text.encode("utf-8", "surrogatepass"))
     return [_entry(piece, most, chance) for piece in _PIECE.findall(text)]
 

@@ -1,4 +1,7 @@
-"""The emulated model: from a request and a seed to a reply. Pure: no clock, no files, no other chance than the hash."""
+"""The emulated model: a reply from a request and a seed.
+
+Pure: no clock, no files, no randomness other than the hash.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def answer(request: Embed, *, seed: int = 0, sample: int = 0) -> Embedding: ...
 @overload
 def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | Embedding: ...
 def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | Embedding:
-    """What the model says. Equal requests are told apart by `sample`, except at temperature 0; `seed` changes all."""
+    """The model's reply. Equal requests differ by `sample`, except at temperature 0; `seed` changes every reply."""
     if isinstance(request, Embed):
         return embedding.answer(request)
     character = characters.cast(request.model)
@@ -61,19 +64,19 @@ def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | 
 
 
 def _calls(request: Chat, character: Character) -> bool:
-    """Whether a tool is called at all: those that do one thing call none unless they must."""
+    """Whether a tool is called. Characters with one fixed task call none unless they must."""
     return request.tool_choice not in (None, "auto") or character.part not in _OWN_TASK
 
 
 def _report(request: Chat, scene: Scene, character: Character, chance: Chance) -> str:
-    """What the tools returned, unless it gives away a secret: then the game goes on."""
+    """Report the results of tools, unless they reveal a secret; then the game continues."""
     told, own = tools.returned(request), brief_of(scene.brief).own
     said = tools.report(told or "nothing", "\n".join(scene.mine[-2:]), chance)
     return say(scene, character, chance) if own is not None and secrets.carries(own, said) else said
 
 
 def say(scene: Scene, character: Character, chance: Chance) -> str:
-    """Recognise what is asked for, and do it. The order is the one that the documentation gives."""
+    """Recognise the task and do it, in the order that the documentation gives."""
     if character.part in _OWN_TASK:
         return _OWN_TASK[character.part](scene, character, chance)
     brief = brief_of(scene.brief)
@@ -91,7 +94,7 @@ def _play(scene: Scene, brief: Brief, secret: str, character: Character, chance:
 
 
 def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
-    """A piece of work: a new prompt, a rewording, a judgement or a problem; None where nothing of the kind is asked."""
+    """A task: a new prompt, a rewording, a judgement or a problem; None if the request has none of these."""
     task = brief.task if scene.system or len(scene.theirs) <= 1 else None
     if task is None and scene.last is not scene.brief:
         task = task_in(scene.last)
@@ -108,7 +111,7 @@ def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> s
 
 
 def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str:
-    """Talk: round a secret that is not said to be one's own, for several, as somebody, or in general."""
+    """Conversation: around a secret of somebody else, for several people, in a persona, or in general."""
     if brief.given is not None:
         return _play(scene, brief, brief.given, character, chance)
     if persona.narrates(scene.last) or persona.narrates(scene.system):
@@ -127,13 +130,13 @@ _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
-"""Characters that do one thing, whatever they are asked."""
+"""Characters with one fixed task, whatever they are asked."""
 
 
 def _filled(
     schema: dict[str, Any], scene: Scene, character: Character, chance: Chance, mentioned: tuple[str, ...] = ()
 ) -> str:
-    """The schema filled as JSON text, with what the other skills know."""
+    """Fill the schema as JSON text, using the other skills."""
     last, brief = scene.last, brief_of(scene.brief)
     prompt = f"{scene.system}\n\n{last}".strip()
     verdict, number = None, None
@@ -147,7 +150,7 @@ def _filled(
         number = tried.value if tried.solution or problems.CLEARLY.search(last) else None
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
-        say=cache(lambda: say(scene, character, chance)),  # once: a second draw would be a second chance to leak
+        say=cache(lambda: say(scene, character, chance)),  # only once: a second draw would be a second chance to leak
         think=lambda: game.thought(scene, brief.own, chance) if brief.own else persona.thought(who, "", chance),
         verdict=verdict,
         number=number,
@@ -159,7 +162,7 @@ def _filled(
 
 
 def _written(value: Any) -> str:
-    """A value as JSON; half characters, which UTF-8 has no bytes for, as escapes."""
+    """A value as JSON; lone surrogates, which UTF-8 cannot encode, as escapes."""
     try:
         return _json.encode(value).decode()
     except UnicodeEncodeError:
@@ -174,7 +177,7 @@ def _call(request: Chat, tool: Tool, arguments: str) -> Reply:
 
 
 def _reply(request: Chat, text: str) -> Reply:
-    """A reply with the text as far as stop sequences and the limit let it go."""
+    """A reply with the text, cut by stop sequences and the token limit."""
     if request.stop:
         text = _stopped(text, request.stop)
     finish = "stop"
@@ -187,6 +190,6 @@ def _reply(request: Chat, text: str) -> Reply:
 
 
 def _stopped(text: str, stops: tuple[str, ...]) -> str:
-    """The text before the stop sequence that is complete first, as when the text is written letter by letter."""
+    """The text before the stop sequence that is complete first, as if it were generated letter by letter."""
     found = [(at + len(stop), at) for stop in stops if stop and (at := text.find(stop)) >= 0]
     return text[: min(found)[1]] if found else text

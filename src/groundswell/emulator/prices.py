@@ -1,4 +1,4 @@
-"""What the emulator charges: US dollars per million tokens, counted in whole nano-dollars so that sums are exact."""
+"""Prices of the emulator: US dollars per million tokens, summed in whole nano-dollars so that sums are exact."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from groundswell.program.request import Usage
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per million tokens. The rest are shares of an input token.
+    """Dollars per million tokens for input and output. The others are fractions of the input price.
 
-    A batch costs half of everything, what the prompt cache gives included; where the provider's list says otherwise,
-    `batch_cached` is what a cached token costs in a batch, as a share of an input token outside of it.
+    A batch costs half of everything, including cached tokens. If the provider's list differs, `batch_cached` is the
+    price of a cached token in a batch, as a fraction of a live input token.
     """
 
     input: float
@@ -30,11 +30,11 @@ CLAUDE = {"cached": 0.1, "cache_write": 1.25, "cache_hour": 2.0}
 CLAUDE_5_5 = CLAUDE | {"cached": 0.05}
 UNCACHED = {"cached": 1.0}
 HALF = {"cached": 0.5, "batch_cached": 0.5}
-"""Before GPT-5, OpenAI gave no discount for cached tokens in batches: they cost what any token costs there."""
+"""Before GPT-5, OpenAI gave no discount for cached tokens in batches: they cost as much as any token there."""
 QUARTER = {"cached": 0.25, "batch_cached": 0.5}
 TENTH = {"cached": 0.1}
 WRITTEN = {"cached": 0.1, "cache_write": 1.25, "cache_hour": 1.25}
-"""Since GPT-5.6, OpenAI charges for what it keeps, for however long."""
+"""Since GPT-5.6, OpenAI charges for writing to the cache."""
 GPT_6_1 = WRITTEN | {"cached": 0.05}
 
 PRICES: dict[str, Price] = {
@@ -57,7 +57,7 @@ PRICES: dict[str, Price] = {
     "gpt-5.4-mini*": Price(0.75, 4.50, **TENTH),
     "gpt-5.4-nano*": Price(0.20, 1.25, **TENTH),
     "gpt-5.4-pro*": Price(30.00, 180.00, **UNCACHED),
-    "gpt-5.4*": Price(2.50, 15.00, **TENTH, batch_cached=0.052),  # 13 cents on the list
+    "gpt-5.4*": Price(2.50, 15.00, **TENTH, batch_cached=0.052),  # $0.13 in the list
     "gpt-5.5-pro*": Price(30.00, 180.00, **UNCACHED),
     "gpt-5.5*": Price(5.00, 30.00, **TENTH),
     "gpt-5.6-luna*": Price(0.20, 1.20, **WRITTEN),
@@ -95,14 +95,14 @@ PRICES: dict[str, Price] = {
     "claude-sonnet-5*": Price(2.00, 10.00, **CLAUDE),
     "claude-*": Price(3.00, 15.00, **CLAUDE),
 }
-"""What the lists said in November 2026. What some charge beyond that for very long prompts is not charged here."""
+"""List prices of November 2026. Surcharges for very long prompts are not included."""
 
 OTHERS = Price(1.00, 4.00)
 FREE = Price(0.0, 0.0)
 
 
 def price_of(model: str, given: dict[str, Price], otherwise: Price | None = None) -> Price:
-    """The price of a model: what the user gave, else `otherwise`, else what the table says."""
+    """The price of a model: the user's own, else `otherwise`, else the table's."""
     for pattern, price in given.items():
         if fnmatchcase(model, pattern):
             return price
@@ -115,7 +115,7 @@ def _listed(model: str) -> Price:
 
 
 def nano_dollars(price: Price, usage: Usage, *, hour: int = 0, batch: bool = False) -> int:
-    """What a reply costs; `hour` of the tokens written to the prompt cache are kept for an hour."""
+    """The cost of a reply; `hour` of the tokens written to the prompt cache are kept for an hour."""
     read, written = usage.cached_tokens, usage.cache_write_tokens
     share = price.cached if not batch or price.batch_cached is None else price.batch_cached * 2
     cached = read * share + (written - hour) * price.cache_write + hour * price.cache_hour
@@ -131,8 +131,8 @@ def parse_price(text: str) -> tuple[str, Price]:
         into, out = map(float, numbers.split("/"))
     except ValueError:
         raise SettingsError(
-            f"price {text!r}: write it as MODEL=INPUT/OUTPUT in dollars per million tokens, for instance gpt-*=0.15/0.6"
+            f"price {text!r}: expected MODEL=INPUT/OUTPUT in dollars per million tokens, for example gpt-*=0.15/0.6"
         ) from None
     if not (0 <= into < float("inf") and 0 <= out < float("inf")):
-        raise SettingsError(f"price {text!r}: a price is a finite number that is not negative")
+        raise SettingsError(f"price {text!r}: a price must be a finite number, 0 or more")
     return model, msgspec.structs.replace(_listed(model), input=into, output=out)

@@ -1,6 +1,6 @@
-"""The providers' prompt caches: which part of a prompt was read before, and so costs less. Pure: time is passed in.
+"""The providers' prompt caches: which part of a prompt was sent before and costs less. Pure: time is passed in.
 
-OpenAI's works by itself on prompts of 1,024 tokens and more, in steps of 128; here it matches whole messages.
+OpenAI's cache is automatic for prompts of 1,024 tokens and more, in steps of 128; here it matches whole messages.
 Anthropic's works where the request marks it, and writing to it costs.
 """
 
@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class CacheUse(NamedTuple):
-    """How many tokens were read from the cache, how many written to it, and how many of these for an hour."""
+    """Tokens read from the cache, tokens written to it, and how many of those for an hour."""
 
     read: int = 0
     written: int = 0
@@ -35,13 +35,13 @@ NOT_CACHED = CacheUse()
 
 
 class PromptCache:
-    """The prefixes that an account has sent lately."""
+    """The prefixes that an account has sent recently."""
 
     def __init__(self) -> None:
         self._until: dict[bytes, float] = {}
 
     def marked(self, points: Sequence[CachePoint], now: float) -> CacheUse:
-        """Use the marked prefixes of a prompt: the longest one known is read, what goes beyond is written."""
+        """Use the marked prefixes of a prompt: the longest known one is read, the rest is written."""
         points = [point for point in points if point.tokens >= SMALLEST]
         if not points:
             return NOT_CACHED
@@ -54,14 +54,14 @@ class PromptCache:
         return CacheUse(read, ends[-1] - read, hour)
 
     def _keep(self, point: CachePoint, now: float) -> None:
-        """Remember a prefix from now on; the one that was used longest ago is forgotten when there are too many."""
+        """Remember a prefix. If there are too many, the least recently used one is dropped."""
         until = max(self._until.pop(point.digest, 0.0), now + LIFETIMES[point.ttl])
         self._until[point.digest] = until
         if len(self._until) > MOST:
             del self._until[next(iter(self._until))]
 
     def automatic(self, chat: Chat, tokens: int, now: float) -> CacheUse:
-        """Use every prefix of whole messages of a prompt that has so many tokens."""
+        """Use every prefix of whole messages of a prompt with this many tokens."""
         if tokens < SMALLEST:
             return NOT_CACHED
         use = self.marked(_prefixes(chat), now)

@@ -1,4 +1,4 @@
-"""JSON schemas as they come: which keywords make sense, and the first that does not. Pure."""
+"""Validate JSON schemas from requests: find the first invalid keyword. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 Schema = dict[str, Any]
 
 DEEPEST = 100
-"""No path to a schema within a schema may have more keys than this."""
+"""Most keys on the path to a nested schema."""
 HOPS = 20
-"""References are followed so far, and `allOf`s within each other so deep: they may lead back to themselves."""
+"""Limit of following references and nested `allOf`s, which may be circular."""
 GREATEST = 2.0**53
-"""Numbers beyond this are not exact, and bounds beyond it do not bound."""
+"""Larger numbers are not exact, and larger bounds are ignored."""
 
 _NESTED = ("properties", "$defs", "definitions", "patternProperties")
 _LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
@@ -21,7 +21,7 @@ _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean",
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a schema, and where."""
+    """An error in a schema, and its place."""
 
     at: tuple[str, ...]
     problem: str
@@ -85,7 +85,7 @@ _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 
 
 def flaw_in(schema: object) -> Flaw | None:
-    """The first keyword of a schema, or of one inside it, that makes no sense."""
+    """The first invalid keyword of a schema, or of one inside it."""
     waiting: list[tuple[tuple[str, ...], object]] = [((), schema)]
     while waiting:
         at, inner = waiting.pop()
@@ -123,7 +123,7 @@ def _children(schema: Schema) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def sound(schema: object) -> Schema:
-    """A schema without the keywords that make no sense, and without bounds that no number could be held to."""
+    """A schema without invalid keywords and without bounds that no number can satisfy."""
     if type(schema) is not dict:
         return {}
     return {key: value for key, value in schema.items() if _holds(key, value)}
@@ -169,7 +169,7 @@ class Resolver:
 
 
 def _merged(parts: list[Schema]) -> Schema:
-    """Several sound schemas as one; later ones win, but for properties, which add up."""
+    """Several valid schemas as one; later ones take precedence, and properties are combined."""
     whole: Schema = {}
     properties: dict[str, Any] = {}
     required: list[str] = []

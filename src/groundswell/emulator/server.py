@@ -1,4 +1,4 @@
-"""Starts and stops the emulator: on a loop of yours, or on a thread of its own."""
+"""Start and stop the emulator, on your event loop or on its own thread."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Emulator:
 
     @property
     def url(self) -> str:
-        """Where it listens, without a path."""
+        """Its address, without a path."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 
@@ -65,11 +65,11 @@ class Emulator:
         await self._server.close()
 
     async def ledger(self, *, each: bool = False) -> dict[str, Any]:
-        """The books as they stand."""
+        """The current ledger."""
         return await self.app.books(each=each)
 
     async def advance(self, seconds: float) -> None:
-        """Move the clock on, and do everything that was due by then."""
+        """Move the clock forward, and do everything that was due by then."""
         self.world.clock.advance(seconds)
         self.app.agenda.moved()
         await self.app.agenda.catch_up()
@@ -77,13 +77,13 @@ class Emulator:
 
 def _cannot_listen(host: str, port: int, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is taken: give another --port, or 0 for a free one"
+        return f"port {port} of {host} is in use: choose another --port, or 0 for a free one"
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"cannot listen on {host}, port {port}: {why}"
 
 
 class Threaded:
-    """An emulator on a thread of its own, for code that does not run on a loop."""
+    """An emulator on its own thread, for code without an event loop."""
 
     def __init__(self, emulator: Emulator, loop: asyncio.AbstractEventLoop) -> None:
         self._emulator = emulator
@@ -91,19 +91,19 @@ class Threaded:
         self.url = emulator.url
 
     def ledger(self, *, each: bool = False) -> dict[str, Any]:
-        """The books as they stand."""
+        """The current ledger."""
         return self._run(self._emulator.ledger(each=each))
 
     def advance(self, seconds: float) -> None:
-        """Move the clock on, and do everything that was due by then."""
+        """Move the clock forward, and do everything that was due by then."""
         self._run(self._emulator.advance(seconds))
 
     def set_faults(self, *rules: Rule) -> None:
-        """Put other rules in the place of those in force."""
+        """Replace the active fault rules."""
         self._run(self._call(lambda: self._emulator.app.set_faults(rules)))
 
     def reset(self) -> None:
-        """Begin with empty books, no files and no batches."""
+        """Clear the ledger, files and batches."""
         self._run(self._call(self._emulator.app.reset))
 
     async def _call(self, action: Callable[[], None]) -> None:
@@ -121,7 +121,7 @@ def running(
     port: int = 0,
     real: Callable[[], float] = time.time,
 ) -> Iterator[Threaded]:
-    """An emulator that runs while the block does. `real` is the clock that rate limits go by."""
+    """An emulator that runs within the block. `real` is the clock of rate limits."""
     emulator = Emulator(settings, host=host, port=port, real=real)
     loop = new_event_loop()
     thread = threading.Thread(target=_run_out, args=(loop,), name="groundswell-emulator", daemon=True)

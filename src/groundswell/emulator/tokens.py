@@ -1,4 +1,4 @@
-"""How the emulator counts tokens: four characters are one, a message costs three more. Tests can do the same."""
+"""Token counts of the emulator: one token per four characters, and three more per message. Tests can do the same."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PER_IMAGE = 85
 
 
 def count(text: str) -> int:
-    """The tokens of a text; none for an empty one."""
+    """The tokens of a text; 0 for an empty one."""
     return (len(text) + CHARS_PER_TOKEN - 1) // CHARS_PER_TOKEN
 
 
 def count_message(message: Message) -> int:
-    """The tokens of one message, with what frames it."""
+    """The tokens of one message, including its framing."""
     content = message.content
     if isinstance(content, str):
         tokens = PER_MESSAGE + (len(content) + CHARS_PER_TOKEN - 1) // CHARS_PER_TOKEN
@@ -34,5 +34,5 @@ def count_request(request: Request) -> int:
 
 
 def cut(text: str, max_tokens: int) -> str:
-    """The beginning of a text that has no more than so many tokens."""
+    """The beginning of a text, up to this many tokens."""
     return text[: max_tokens * CHARS_PER_TOKEN]

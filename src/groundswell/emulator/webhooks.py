@@ -1,4 +1,4 @@
-"""Tells a listener on this machine when a batch has ended, signed as OpenAI's webhooks are."""
+"""Notify a listener on this machine when a batch has ended, signed like OpenAI's webhooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_WAITING = 10_000
 
 
 class Webhooks:
-    """Sends events, in the order in which they happen; one that cannot be delivered is dropped, and counted."""
+    """Sends events in order. An event that cannot be delivered is dropped and counted."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -23,7 +23,7 @@ class Webhooks:
         self.forget()
 
     def forget(self) -> None:
-        """Tell nobody of the batches so far, and count from nothing."""
+        """Drop pending events and reset the counters."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
         self.delivered = self.failed = 0
@@ -38,7 +38,7 @@ class Webhooks:
             self._waiting.put_nowait(self._event(event, batch))
 
     async def keep(self) -> None:
-        """Deliver what there is, until cancelled."""
+        """Deliver pending events until cancelled."""
         while True:
             id, body = await self._waiting.get()
             try:
@@ -72,7 +72,7 @@ class Webhooks:
         return id, encode({"id": id, "object": "event", "type": event, "created_at": now, "data": {"id": batch}})
 
     def _signature(self, id: str, body: bytes) -> dict[str, str]:
-        """The headers by which the listener knows that it was us; real time, since it checks how old they are."""
+        """The signature headers. They use real time, since the listener checks their age."""
         stamp = str(int(self._world.real()))
         headers = {"webhook-id": id, "webhook-timestamp": stamp}
         secret = self._world.settings.webhook_secret

@@ -1,4 +1,4 @@
-"""What the emulator's endpoints share: the accounts, the books, the clock, the limits and the faults."""
+"""The state that the emulator's endpoints share: accounts, ledger, clock, limits and faults."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from groundswell.emulator.faults import Faults
 from groundswell.emulator.ledger import Ledger
 from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, TOKENS, Meter, Slots, Standing
 from groundswell.emulator.prompt_cache import PromptCache
-from groundswell.emulator.settings import FAMILIES, LISTED, Settings
+from groundswell.emulator.settings import FAMILIES, LISTED, Settings, misspelt, served
 from groundswell.errors import SettingsError
 
 MOST_KNOWN = 10_000
 
 
 class Account:
-    """One customer: known by a key, with limits and a prompt cache of its own."""
+    """One customer, identified by a key, with its own limits and prompt cache."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class World:
         self.forget()
 
     def forget(self) -> None:
-        """Begin with empty books and fresh limits; rules, clock and settings stay."""
+        """Clear the ledger and the limits; rules, clock and settings stay."""
         self.ledger = Ledger()
         self._accounts: dict[str, Account] = {}
         self._by_key: dict[str, Account] = {}
@@ -52,12 +52,12 @@ class World:
         self.slots = Slots(limits.ollama_parallel, limits.ollama_queue)
 
     def new_id(self, prefix: str) -> str:
-        """An id that no other thing has, in this emulator or another."""
+        """An id that is unique across emulators."""
         self._made += 1
         return f"{prefix}{self._salt}{self._made:012x}"
 
     def account(self, key: str) -> Account | None:
-        """Whose key it is; None if it is nobody's."""
+        """The account of a key; None if the key is unknown."""
         account = self._by_key.get(key)
         if account is None:
             account = self._owner(key)
@@ -66,7 +66,7 @@ class World:
         return account
 
     def _owner(self, key: str) -> Account | None:
-        """A header's letters stand for the bytes that came."""
+        """The account of a key. The characters of a header stand for the bytes that were sent."""
         keys, sent = self.settings.keys, key.encode("latin-1")
         if keys:
             known = [name for name, own in keys.items() if compare_digest(own.encode(), sent)]
@@ -94,7 +94,7 @@ class World:
         return meter
 
     def standings(self, account: Account, provider: str, model: str) -> list[Standing]:
-        """How an account stands with a model that it has asked."""
+        """The state of the limits of an account and model."""
         meter = account.meters.get((provider, model))
         return [] if meter is None or meter.unlimited else meter.standings(self.real())
 
@@ -113,17 +113,20 @@ class World:
                 return True
         except SettingsError:
             return False
-        return any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models))
+        given = any(fnmatchcase(model, pattern) for pattern in self.settings.models)
+        return given or served(model, FAMILIES[provider])
 
     def hint(self, name: str) -> str:
-        """What somebody who asked for a model that does not exist may want to know."""
+        """Advice for a request with an unknown model."""
         try:
             characters.find(name)
         except SettingsError as error:
             return f" (Emulator: {error})"
-        return f" (Emulator: serve it with --model, or ask for a character: {', '.join(characters.NAMES)}.)"
+        if (meant := misspelt(name)) is not None:
+            return f" (Emulator: did you mean {meant}? Otherwise serve it with --model.)"
+        return f" (Emulator: serve it with --model, or use a character: {', '.join(characters.NAMES)}.)"
 
     def listed(self, provider: str) -> list[str]:
-        """The models that a provider's list shows."""
+        """The models in a provider's list."""
         given = [pattern for pattern in self.settings.models if not set(pattern) & set("*?[")]
         return [*LISTED[provider], *given, *characters.NAMES]

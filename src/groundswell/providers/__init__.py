@@ -1,18 +1,18 @@
-"""Everything that knows a provider.
+"""Providers: wire formats, batch formats, accounts and prices.
 
-    registry.py     every provider, one row for each: settings, prices, estimates and tests iterate over it
-    provider.py     the contract: WireFormat, BatchFormat, and Provider, which is a row of the registry
-    openai.py       OpenAI's wire format, live and in batches, which many others speak too
-    anthropic.py    Anthropic's, live and in batches
-    ollama.py       Ollama's
-    bodies.py       what the wire formats share: writing requests and reading answers
-    batches.py      what the batch formats share
-    faults.py       what errors mean; a provider may add to that
-    rate_limits.py  rate limits in the headers of answers
-    json_schema.py  JSON schemas as structured output wants them
+    registry.py     one row per provider; settings, prices, estimates and tests iterate over the rows
+    provider.py     the contract: WireFormat, BatchFormat, and Provider (a row of the registry)
+    openai.py       OpenAI's wire format, live and batch; many other providers use it too
+    anthropic.py    Anthropic's wire format, live and batch
+    ollama.py       Ollama's wire format
+    bodies.py       helpers of the wire formats: writing requests and reading answers
+    batches.py      helpers of the batch formats
+    faults.py       mapping errors to kinds of faults; a provider may add its own table
+    rate_limits.py  rate limits from the headers of answers
+    json_schema.py  JSON schemas in the form that structured output requires
 
 All of these are pure. To add a provider, see docs/providers.md.
 
-    accounts/       whose models are asked, where, with which key and under which limits
-    prices.py       what models cost
+    accounts/       accounts: addresses, keys and limits
+    prices.py       prices of models
 """

@@ -1,4 +1,4 @@
-"""Anthropic's wire format, live and in batches."""
+"""Anthropic's wire format, live and batch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from groundswell.providers.rate_limits import HeaderNames, read_rate_limits
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
 MAX_TOKENS = 4096
-"""Anthropic wants a limit; this one is used where the program sets none."""
+"""Anthropic requires a limit. This one is used if the request sets none."""
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 FINISHES = {
     "end_turn": "stop",
@@ -78,7 +78,7 @@ COMBINED_LIMIT = (HeaderNames.of("tokens", "anthropic-ratelimit-tokens-{}"),)
 BATCHES = "/v1/messages/batches"
 MOST_REQUESTS = 100_000
 LARGEST_BODY = 256_000_000 - 1_000_000
-"""Bytes; a little less than what Anthropic takes, whichever megabytes it means."""
+"""Bytes. Slightly less than Anthropic's limit of 256 MB, however a megabyte is counted."""
 PER_PAGE = 1000
 STATUSES = {
     "invalid_request_error": 400,
@@ -92,14 +92,14 @@ STATUSES = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that an error would have had by itself."""
+"""The status that an error would have in a live request."""
 LEFT = {
-    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on"),
-    "canceled": Fault(FaultKind.CANCELLED, "the batch was cancelled before this request was worked on"),
+    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was processed"),
+    "canceled": Fault(FaultKind.CANCELLED, "the batch was cancelled before this request was processed"),
 }
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 NOBODY = Chat("", ())
-"""What was asked makes no difference to what a reply means."""
+"""A stand-in for the request, which is not needed to decode a reply."""
 
 CACHE = "5m"
 
@@ -120,7 +120,10 @@ class Anthropic(WireFormat):
         return sent if key is None else {**sent, "x-api-key": key}
 
     def rate_limits(self, headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
-        """`tokens` repeats whichever of the token limits is nearest. It counts only where it may be another one."""
+        """Read the rate limits.
+
+        `tokens` repeats the tighter of the two token limits, so it only counts if they are absent.
+        """
         split = read_rate_limits(headers, SPLIT_LIMITS, now)
         of_tokens = [standing[1:3] for standing in split if standing.resource != "requests"]
         if len(of_tokens) == 2:
@@ -129,7 +132,7 @@ class Anthropic(WireFormat):
         return split if combined and combined[0][1:3] in of_tokens else split + combined
 
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
-        """The option `prompt_cache` says how long the provider should keep the prompt, if at all."""
+        """Encode a request. The option `prompt_cache` sets how long the provider caches the prompt, if at all."""
         if isinstance(request, Embed):
             return bad_request("Anthropic has no embeddings; use a model of another provider")
         problem = _unfit(request)
@@ -147,23 +150,23 @@ class Anthropic(WireFormat):
             return data
         content = data.get("content")
         if isinstance(request, Embed) or not isinstance(content, list):
-            return garbled("an answer without content")
+            return garbled("the answer has no content")
         return _reply(data, [block for block in content if isinstance(block, dict)])
 
 
 def _unfit(chat: Chat) -> str | None:
-    """The first setting that Anthropic has no equivalent for."""
+    """The first setting that Anthropic does not support."""
     problem = non_finite_setting(chat) or too_deep(chat.schema)
     if problem:
         return problem
     if chat.temperature is not None and not 0 <= chat.temperature <= 1:
         return f"temperature={chat.temperature:g}: Anthropic takes 0 to 1"
     if chat.logprobs is not None:
-        return "logprobs: Anthropic gives none; leave it out"
+        return "logprobs: Anthropic does not return log probabilities; remove it"
     if chat.reasoning not in (None, "none", *EFFORTS):
-        return f"reasoning={chat.reasoning!r}: Anthropic knows none, {', '.join(EFFORTS)}; for others use extra"
+        return f"reasoning={chat.reasoning!r}: Anthropic accepts none, {', '.join(EFFORTS)}; pass others through extra"
     if chat.schema is not None and find_looseness(close_objects(chat.schema), all_required=False):
-        return "schema: Anthropic wants the properties of every object named; describe them, or leave the schema out"
+        return "schema: Anthropic requires named properties for every object; add them, or remove the schema"
     for message in chat.messages:
         for made in message.tool_calls:
             if read_arguments(made.arguments) is None:
@@ -177,8 +180,8 @@ def _chat(chat: Chat, model: str, cache: str | None) -> dict[str, Any]:
     messages = _messages(chat.messages[len(told) :])
     if cache is not None:
         _mark(system, messages, cache)
-    # There is no seed here: Anthropic has none. Leaving it out costs nothing but repeatability, which no provider
-    # promises, and a program that seeds every ask can then run on every provider.
+    # Anthropic has no seed parameter. Leaving it out only loses repeatability, which no provider guarantees,
+    # and lets programs that always set a seed run on every provider.
     settings: dict[str, Any] = {
         "system": system or None,
         "temperature": chat.temperature,
@@ -195,9 +198,9 @@ def _chat(chat: Chat, model: str, cache: str | None) -> dict[str, Any]:
 
 
 def _mark(system: list[dict[str, Any]], messages: list[dict[str, Any]], cache: str) -> None:
-    """Mark what later requests will begin with: the system prompt, and a conversation that has begun to grow.
+    """Mark the parts that later requests repeat: the system prompt, and a conversation with several turns.
 
-    A first prompt is not marked: writing the cache costs a quarter more, and most are never read again.
+    A first prompt is not marked: writing to the cache costs a quarter more, and most first prompts are not repeated.
     """
     marker = {"type": "ephemeral"} if cache == CACHE else {"type": "ephemeral", "ttl": cache}
     if system:
@@ -207,7 +210,7 @@ def _mark(system: list[dict[str, Any]], messages: list[dict[str, Any]], cache: s
 
 
 def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The turns. Results of tools that were called together go back together, as Anthropic wants them."""
+    """The turns. Results of tools that were called together are sent together, as Anthropic requires."""
     turns: list[dict[str, Any]] = []
     before = ""
     for message in messages:
@@ -224,7 +227,7 @@ def _turn(message: Message) -> dict[str, Any]:
         return {"role": "user", "content": [_result(message)]}
     blocks = _blocks(message.content)
     if message.role == "system":
-        # Not every model takes a system message in mid conversation. In tags it keeps its place and says what it is.
+        # Not every model takes a system message in mid-conversation. In tags it keeps its place and its meaning.
         blocks = [
             {"type": "text", "text": f"<system>\n{block['text']}\n</system>"} for block in blocks if "text" in block
         ]
@@ -242,7 +245,7 @@ def _use(made: ToolCall) -> dict[str, Any]:
 
 
 def _blocks(content: str | tuple[Text | Image, ...]) -> list[dict[str, Any]]:
-    """Content as blocks; Anthropic takes no empty text."""
+    """Content as blocks. Empty text is dropped, because Anthropic rejects it."""
     parts = (Text(content),) if isinstance(content, str) else content
     return [_block(part) for part in parts if not (isinstance(part, Text) and not part.text)]
 
@@ -265,7 +268,7 @@ def _tool_choice(choice: str) -> dict[str, Any]:
 
 
 def _output(chat: Chat) -> dict[str, Any]:
-    """What structured output and the effort of thinking are called there."""
+    """The settings for structured output and reasoning effort."""
     config: dict[str, Any] = {}
     if chat.schema is not None:
         config["format"] = {"type": "json_schema", "schema": move_limits_to_description(close_objects(chat.schema))}
@@ -278,24 +281,24 @@ def _output(chat: Chat) -> dict[str, Any]:
 
 
 def _reply(data: dict[str, Any], blocks: list[dict[str, Any]]) -> Reply | Fault:
-    """A reply with nothing in it is one if it says why it ended: models do fall silent, or only think."""
+    """An empty reply is valid if it has a stop reason: models sometimes return nothing, or only thinking."""
     reason = data.get("stop_reason")
     finish = FINISHES.get(reason) if isinstance(reason, str) else None
     used = [block for block in blocks if block.get("type") == "tool_use"]
     made = [read_tool_call(at, one.get("id"), one.get("name"), one.get("input")) for at, one in enumerate(used)]
     calls = tuple(one for one in made if one is not None)
     if len(calls) < len(made):
-        return garbled("a tool call without a name or arguments")
+        return garbled("the answer has a tool call without a name or arguments")
     text = _said(blocks, "text")
     if text is None and not calls and finish is None:
-        return garbled("an answer without text, tool calls or a reason to stop")
+        return garbled("the answer has no text, tool calls or stop reason")
     if finish == "refusal" and not text:
         text = _explanation(data)
     return Reply(text or "", _usage(data), finish or "stop", read_model_name(data), calls, _said(blocks, "thinking"))
 
 
 def _said(blocks: list[dict[str, Any]], kind: str) -> str | None:
-    """The text of all blocks of a kind, or None where there is none."""
+    """The text of all blocks of a kind, or None if there are none."""
     said = [block[kind] for block in blocks if block.get("type") == kind and isinstance(block.get(kind), str)]
     return "".join(said) if said else None
 
@@ -307,7 +310,7 @@ def _explanation(data: dict[str, Any]) -> str | None:
 
 
 def _usage(data: dict[str, Any]) -> Usage:
-    """Input counts everything that was read, from the cache and into it too, as it does with other providers."""
+    """Input tokens include cache reads and cache writes, as with other providers."""
     usage = data.get("usage")
     read = read_count(usage, "cache_read_input_tokens")
     written = read_count(usage, "cache_creation_input_tokens")
@@ -321,7 +324,7 @@ def _usage(data: dict[str, Any]) -> Usage:
 
 
 class AnthropicBatch(BatchFormat):
-    """One request holds all others. A batch carries no metadata: only the ids in its results show whose it is."""
+    """Batches sent in one request body. They carry no metadata: only the ids in the results identify the wave."""
 
     name = "anthropic_batch"
     path = BATCHES
@@ -346,7 +349,7 @@ class AnthropicBatch(BatchFormat):
         return f"{BATCHES}?limit={PER_PAGE}" + (f"&after_id={after}" if after else "")
 
     def read_batch(self, data: object) -> Batch | None:
-        """Only `ended` is the end."""
+        """Read a batch object. Only `ended` means that it is finished."""
         if not isinstance(data, dict):
             return None
         id, status = read_id(data.get("id")), data.get("processing_status")
@@ -381,20 +384,20 @@ class AnthropicBatch(BatchFormat):
             return data.custom_id, self.wire.decode(NOBODY, 200, JSON_TYPE, bytes(result.message), now)
         if result.type == "errored":
             return data.custom_id, self._errored(bytes(result.error), now)
-        return data.custom_id, LEFT.get(result.type) or garbled("a result of a type that is not known")
+        return data.custom_id, LEFT.get(result.type) or garbled("the result has an unknown type")
 
     def _errored(self, error: bytes, now: float) -> Settlement:
-        """The fault that it would have been by itself."""
+        """The fault that the same error would be in a live request."""
         data = load_json(error)
         said = read_error(data) or read_error({"error": data})
         if said is None:
-            return garbled("a result with an error that says nothing")
+            return garbled("the result has an error without a message")
         body = msgspec.json.encode({"error": {"type": said.kind, "message": said.message}})
         return self.wire.decode(NOBODY, STATUSES.get(said.kind, 500), JSON_TYPE, body, now)
 
 
 def _state(status: str, counts: dict[str, int]) -> BatchState:
-    """What a batch has come to, in OpenAI's words."""
+    """The state of a batch, in OpenAI's terms."""
     if status != "ended":
         return "cancelling" if status == "canceling" else "in_progress"
     if counts["canceled"]:
@@ -403,7 +406,7 @@ def _state(status: str, counts: dict[str, int]) -> BatchState:
 
 
 def _results(data: dict[str, Any], id: str, total: int) -> tuple[Results, ...]:
-    """Where the results are. Those of an archived batch are gone."""
+    """The address of the results. An archived batch has none."""
     url = data.get("results_url")
     if data.get("archived_at") is not None and url is None:
         return ()

@@ -1,4 +1,4 @@
-"""What the batch formats have in common: batch objects, how they are read, and what a refusal means. Pure."""
+"""Helpers of the batch formats: batch objects, reading them, and interpreting refusals. Pure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from groundswell.providers.faults import (
 )
 
 LATEST = 1e11
-"""Times after this one are mistakes."""
+"""Times after this are treated as mistakes."""
 UNSURE = frozenset({408, 409, 425, 499})
-"""Refusals that may come from somebody on the way, after the order was passed on."""
+"""Statuses that a proxy may send after it has already forwarded the request."""
 NO_BATCHES = frozenset({404, 405, 501})
 
 _ID = re.compile(r"[a-zA-Z0-9][\w.:-]{0,199}", re.ASCII)
@@ -35,11 +35,11 @@ _WHAT = re.compile(r"(?i)model|endpoint|deployment|project|organi[sz]ation|batch
 
 
 RequestLookup = Callable[[str], Request | None]
-"""What was asked under a custom id, if that is still known."""
+"""Looks up the request of a custom id, if it is still known."""
 
 
 class Results(NamedTuple):
-    """Where results are: below the provider's address, or at the URL that it gave; and how many it promised."""
+    """The address of results, relative or absolute, and how many results the provider announced."""
 
     path: str
     promised: int
@@ -47,7 +47,7 @@ class Results(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What a provider found wrong with a batch, or with one of its lines, the first of which is 1."""
+    """An error of a batch, or of one of its lines. Lines are numbered from 1."""
 
     message: str
     code: str = ""
@@ -56,7 +56,7 @@ class Problem(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch object: what everybody may see, and what it takes to read its results, in this order."""
+    """A batch object: its public information, and where to read its results, in this order."""
 
     info: BatchInfo
     endpoint: str = ""
@@ -65,19 +65,19 @@ class Batch(NamedTuple):
 
     @property
     def promised(self) -> int:
-        """How many results there are, as far as is said."""
+        """How many results the provider announced."""
         return sum(results.promised for results in self.results)
 
 
 class Page(NamedTuple):
-    """A part of the list of batches, newest first; the next part begins after a batch, if there is one."""
+    """A page of the list of batches, newest first. The next page starts after the batch `after`, if set."""
 
     batches: tuple[Batch, ...]
     after: str | None = None
 
 
 class Refusal(NamedTuple):
-    """Why a batch was not taken: the queue is full, no batch would be, or something else."""
+    """Why a batch was refused: the queue is full, such batches are not supported, or another reason."""
 
     fault: Fault
     what: Literal["full", "never", "other"] = "other"
@@ -85,12 +85,12 @@ class Refusal(NamedTuple):
 
 
 def read_id(value: object) -> str | None:
-    """An id that can stand in an address, or None."""
+    """An id that is safe in a URL, or None."""
     return value if isinstance(value, str) and _ID.fullmatch(value) else None
 
 
 def read_time(value: object) -> float | None:
-    """A time in Unix time, from a number or from what RFC 3339 says; None where it is neither."""
+    """Unix time from a number or an RFC 3339 date. None if it is neither."""
     if isinstance(value, str):
         try:
             told = datetime.fromisoformat(value)
@@ -103,7 +103,7 @@ def read_time(value: object) -> float | None:
 
 
 def read_page(data: object, batches: list[Batch | None]) -> Page | None:
-    """A page with these batches, of which some could not be read; None where it does not say how to go on."""
+    """A page with these batches. None if it does not say how to continue."""
     if not isinstance(data, dict):
         return None
     found = tuple(batch for batch in batches if batch is not None)
@@ -114,20 +114,20 @@ def read_page(data: object, batches: list[Batch | None]) -> Page | None:
 
 
 def read_items(data: object) -> list[Any] | None:
-    """What a list lists, or None where it is no list."""
+    """The items of a list object, or None if it is not one."""
     listed = data.get("data") if isinstance(data, dict) else None
     return listed if isinstance(listed, list) else None
 
 
 def unreadable_line(line: bytes) -> tuple[str, Settlement] | None:
-    """What is left of a result in a form that is not known: whose it is, at the best."""
+    """A fault for a line of unknown shape, if at least its custom id can be read."""
     data = load_json(line)
     custom_id = data.get("custom_id") if isinstance(data, dict) else None
-    return (custom_id, garbled("a result in a form that is not known")) if isinstance(custom_id, str) else None
+    return (custom_id, garbled("the result has an unknown format")) if isinstance(custom_id, str) else None
 
 
 def queue_limit(message: str) -> int | None:
-    """How much may wait, in the words of a provider that takes no more."""
+    """The limit of the queue, read from the provider's message."""
     found = _LIMIT.search(message)
     return (int(found[1].replace(",", "")) or None) if found else None
 
@@ -135,7 +135,7 @@ def queue_limit(message: str) -> int | None:
 def read_refusal(
     status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
 ) -> Refusal | None:
-    """Why an order was not taken, or None where it may have been."""
+    """Why a batch was refused. None if it may have been created anyway."""
     data = load_json(body)
     said = read_error(data) or ErrorBody()
     problem = Problem(said.message, said.code, param=_param(data))
@@ -146,18 +146,18 @@ def read_refusal(
     if status < 500 and fault.kind is FaultKind.RATE_LIMITED:
         return Refusal(fault, "full")
     if certain and (is_unsupported(problem) or problem.param == "endpoint"):
-        return Refusal(_unsent_fault(f"the provider takes no such batches: {shorten(said.message)}"), "never")
+        return Refusal(_unsent_fault(f"the provider does not accept such batches: {shorten(said.message)}"), "never")
     if status < 500 and fault.kind is FaultKind.QUOTA:
         return Refusal(fault)
     if not certain:
         return None
     if status in NO_BATCHES and "file" not in said.message.lower():
-        return Refusal(_unsent_fault(f"the account takes no batches: {fault.message}"), "never")
+        return Refusal(_unsent_fault(f"the account cannot use batches: {fault.message}"), "never")
     return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent_fault(fault.message))
 
 
 def faults_of_failed_batch(batch: Batch, faults: FaultTable = SHARED) -> tuple[dict[int, Fault], Refusal]:
-    """What became of a batch that failed as a whole: the faults of lines by their number, and that of the others."""
+    """The faults of a batch that failed as a whole: by line number, and one for all other lines."""
     for problem in batch.problems:
         words = shorten(problem.message) or problem.code or "no reason given"
         if is_full(problem):
@@ -168,24 +168,25 @@ def faults_of_failed_batch(batch: Batch, faults: FaultTable = SHARED) -> tuple[d
             return {}, Refusal(Fault(FaultKind.QUOTA, words))
     named = {problem.line: _line_fault(problem) for problem in reversed(batch.problems) if problem.line is not None}
     if named:
-        return named, Refusal(_unsent_fault(f"the batch failed since {len(named)} of its requests were bad"))
+        count = f"{len(named)} invalid request{'' if len(named) == 1 else 's'}"
+        return named, Refusal(_unsent_fault(f"the batch failed because of {count}"))
     first = next((problem.message or problem.code for problem in batch.problems), "")
     return {}, Refusal(_unsent_fault(f"the batch failed: {shorten(first) or 'no reason given'}"))
 
 
 def is_full(problem: Problem) -> bool:
-    """Whether the provider has too much of ours waiting."""
+    """Whether the provider's queue is full."""
     return problem.code == "token_limit_exceeded" or _QUEUE.search(problem.message) is not None
 
 
 def is_unsupported(problem: Problem) -> bool:
-    """Whether batches of this kind are not taken at all: for instance none of this model."""
+    """Whether batches of this kind are not supported at all, for instance for this model."""
     said = problem.message
     return "batch" in said.lower() and _UNFIT.search(said) is not None and _WHAT.search(said) is not None
 
 
 def _line_fault(problem: Problem) -> Fault:
-    """The fault of a line: a model that is not there is not the line's own."""
+    """The fault of one line. An unknown model is not the line's own fault."""
     kind = FaultKind.NOT_FOUND if problem.code == "model_not_found" else FaultKind.BAD_REQUEST
     where = f" ({shorten(problem.param)})" if problem.param else ""
     return Fault(kind, f"{shorten(problem.message) or problem.code or 'no reason given'}{where}")

@@ -1,6 +1,6 @@
-"""What went wrong, by the status, the headers and the body of an answer.
+"""Map the status, headers and body of an error answer to a fault.
 
-The tables here hold for every provider. A provider adds to them with a `FaultTable`, which is read first.
+The tables here apply to every provider. A provider adds its own `FaultTable`, which is read first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from groundswell.program.request import Fault, FaultKind
 
 LONGEST_WAIT = 86_400.0
-"""No provider means a longer wait than a day; a header that says more is a mistake."""
+"""Seconds. A header that asks for a longer wait than a day is treated as a mistake."""
 LONGEST_MESSAGE = 300
 
 STATUSES = {
@@ -46,7 +46,7 @@ FALLBACK_CODES = {
     "timeout_error": FaultKind.TIMEOUT,
     "invalid_request_error": FaultKind.BAD_REQUEST,
 }
-"""What an error's `type` or `code` says where the status says nothing: in a body that came with 200."""
+"""Kinds by `type` or `code`, for error bodies that arrive with status 200."""
 
 EXACT_CODES = {
     "insufficient_quota": FaultKind.QUOTA,
@@ -59,7 +59,7 @@ EXACT_CODES = {
     "content_policy_violation": FaultKind.FILTERED,
     "content_filter": FaultKind.FILTERED,
 }
-"""What a `type` or `code` says more exactly than the status does."""
+"""Kinds by `type` or `code` that take precedence over the status."""
 
 EXACT_PHRASES = (
     ("credit balance is too low", FaultKind.QUOTA),
@@ -74,7 +74,7 @@ EXACT_PHRASES = (
     ("violating our usage policy", FaultKind.FILTERED),
     ("output blocked by content filtering policy", FaultKind.FILTERED),
 )
-"""The same for errors that only their message tells apart."""
+"""Kinds by a phrase in the message, where neither status nor code is specific."""
 
 _SECRET = re.compile(
     r"(?i)\b(?:"
@@ -84,17 +84,17 @@ _SECRET = re.compile(
     r"|(?P<named>(?:(?:x-)?api[-_ ]?key|authorization)[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer)\s+)?[\w*.+/=\-]{6,}"
     r")"
 )
-"""What keys look like, and what stands where a key is named."""
+"""Matches keys by their usual prefixes, and values that follow a header name such as `api-key`."""
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What reading something as JSON may raise, whatever it is."""
+"""Exceptions that decoding arbitrary bytes as JSON may raise."""
 
 
 class FaultTable(NamedTuple):
-    """What the errors of one provider mean. It is read before the tables that all providers share.
+    """Kinds of a provider's errors. It is read before the tables that all providers share.
 
     codes    by the `type`, `code` or `status` of an error body
-    phrases  by words in its message, or in the names of the quotas that it says are used up; in lower case
+    phrases  by a phrase in its message or in the names of exhausted quotas; in lower case
     """
 
     codes: Mapping[str, FaultKind] = MappingProxyType({})
@@ -102,12 +102,12 @@ class FaultTable(NamedTuple):
 
 
 SHARED = FaultTable()
-"""Nothing beyond what all providers share."""
+"""An empty table: only the shared tables apply."""
 EXACT = FaultTable(EXACT_CODES, EXACT_PHRASES)
 
 
 class ErrorBody(NamedTuple):
-    """What an error body says. `quotas` and `retry_after` are what Google writes into its details."""
+    """The fields of an error body. Google puts `quotas` and `retry_after` into its details."""
 
     message: str = ""
     kind: str = ""
@@ -117,7 +117,7 @@ class ErrorBody(NamedTuple):
 
 
 def load_json(body: bytes | str) -> Any:
-    """The JSON of a body, or `...` where it is none."""
+    """Decode a body as JSON. Return `...` if it is not JSON."""
     try:
         return msgspec.json.decode(body)
     except JSON_ERRORS:
@@ -125,9 +125,9 @@ def load_json(body: bytes | str) -> Any:
 
 
 def read_error(data: object) -> ErrorBody | None:
-    """The error that an answer holds, in any of the shapes seen in the field, or None."""
+    """Read the error object from an answer, in any of the known shapes, or None."""
     if isinstance(data, list) and len(data) == 1:
-        data = data[0]  # as Google's OpenAI-compatible API has it
+        data = data[0]  # Google's OpenAI-compatible API wraps errors in a list
     if not isinstance(data, dict):
         return None
     error = data.get("error")
@@ -151,14 +151,14 @@ def _text(error: dict[str, Any], key: str) -> str:
 
 
 def _quotas(details: list[dict[str, Any]]) -> str:
-    """The quotas that a google.rpc.QuotaFailure names, such as `GenerateRequestsPerMinutePerProjectPerModel`."""
+    """The quotas that a google.rpc.QuotaFailure lists, such as `GenerateRequestsPerMinutePerProjectPerModel`."""
     listed = [one["violations"] for one in details if isinstance(one.get("violations"), list)]
     found = [_text(one, "quotaId") for violations in listed for one in violations if isinstance(one, dict)]
     return " ".join(found)
 
 
 def _retry_delay(details: list[dict[str, Any]]) -> float | None:
-    """The seconds that a google.rpc.RetryInfo asks to wait, such as `39s`."""
+    """The delay of a google.rpc.RetryInfo in seconds, such as `39s`."""
     delays = (_number(_text(one, "retryDelay").removesuffix("s")) for one in details)
     return next((seconds for seconds in delays if seconds is not None), None)
 
@@ -166,25 +166,25 @@ def _retry_delay(details: list[dict[str, Any]]) -> float | None:
 def fault_of_answer(
     status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
 ) -> Fault:
-    """The fault that an answer with an error status means."""
+    """The fault of an answer with an error status."""
     data = load_json(body)
     said = read_error(data) or ErrorBody(_message_beside(data))
     return _fault(_classify(status, said, faults), status, said, headers, now)
 
 
 def fault_of_error(said: ErrorBody, headers: Mapping[str, str], now: float, faults: FaultTable = SHARED) -> Fault:
-    """The fault that an error body means which came with a good status."""
+    """The fault of an error body that arrived with a success status."""
     kind = _exact_kind(said, faults) or _fallback_kind(said) or FaultKind.SERVER
     return _fault(kind, 200, said, headers, now)
 
 
 def garbled(problem: str) -> Fault:
-    """An answer that cannot be read."""
+    """The fault of an answer that cannot be read."""
     return Fault(FaultKind.GARBLED, problem)
 
 
 def _message_beside(data: object) -> str:
-    """What a body says that is no error object: some servers write `detail` or `message`."""
+    """The message of a body without an error object. Some servers use `detail` or `message`."""
     if isinstance(data, dict):
         return _text(data, "message") or _text(data, "detail")
     return ""
@@ -202,7 +202,7 @@ def _classify(status: int, said: ErrorBody, faults: FaultTable) -> FaultKind:
 
 
 def _exact_kind(said: ErrorBody, faults: FaultTable) -> FaultKind | None:
-    """What an error says more exactly than its status: by the provider's own table, then by the shared one."""
+    """The kind by code or phrase, from the provider's own table, then from the shared one."""
     return _by_table(said, faults, f"{said.message}\n{said.quotas}") or _by_table(said, EXACT, said.message)
 
 
@@ -215,7 +215,7 @@ def _by_table(said: ErrorBody, faults: FaultTable, text: str) -> FaultKind | Non
 
 
 def _fallback_kind(said: ErrorBody) -> FaultKind | None:
-    """What an error means that came with a good status. Ollama's errors have neither type nor code."""
+    """The kind of an error that arrived with a success status. Ollama's errors have neither type nor code."""
     if named := FALLBACK_CODES.get(said.kind) or FALLBACK_CODES.get(said.code):
         return named
     if "server busy" in said.message:
@@ -231,13 +231,13 @@ def _fault(kind: FaultKind, status: int, said: ErrorBody, headers: Mapping[str, 
 
 
 def _wait(headers: Mapping[str, str], said: ErrorBody, now: float) -> float | None:
-    """How long to wait: by the headers, else by the body."""
+    """How long to wait, from the headers, else from the body."""
     wait = retry_after(headers, now)
     return wait if wait is not None or said.retry_after is None else min(said.retry_after, LONGEST_WAIT)
 
 
 def _heed_should_retry(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
-    """`x-should-retry` wins over what the status lets us think; faults of load pass in any case."""
+    """`x-should-retry` overrides the kind that the status suggests, except for rate limits and overload."""
     told = headers.get("x-should-retry", "").strip().lower()
     if told == "true" and kind is FaultKind.BAD_REQUEST:
         return FaultKind.SERVER
@@ -248,20 +248,20 @@ def _heed_should_retry(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind
 
 def _message(kind: FaultKind, status: int, said: ErrorBody) -> str:
     if kind is FaultKind.AUTH:
-        # In the provider's own words there may be a piece of the key; its name for the error holds none.
+        # The provider's message may contain part of the key. The error code does not.
         named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
-        return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
+        return f"HTTP {status}: the provider rejected the key, or the key lacks permission ({named})"
     return f"HTTP {status}: {shorten(said.message) or 'no reason given'}"
 
 
 def shorten(message: str) -> str:
-    """What a provider wrote, in one line that is not too long, without what looks like a key."""
+    """A provider's message on one line, shortened, without anything that looks like a key."""
     words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", message).split())
     return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """How long the other side asks us to wait, in seconds. Header names are lower case; `now` is in Unix time."""
+    """The wait in seconds that the server asks for. Header names are lower case; `now` is Unix time."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         seconds = _number(headers.get(name, ""))
         if seconds is not None:

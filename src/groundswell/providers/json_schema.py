@@ -1,4 +1,4 @@
-"""JSON schemas as the providers' structured output wants them: closed, and for OpenAI with every property required."""
+"""JSON schemas for structured output: closed objects and, for OpenAI, every property required."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
-"""The schema that says no more than "a JSON object": what the providers call JSON mode."""
+"""The schema of any JSON object. Providers call this JSON mode."""
 
 DEEPEST = 100
 MOST_SCHEMAS = 10_000
@@ -21,7 +21,7 @@ _SINGLE = ("items", "additionalProperties", "not")
 
 
 def _children(schema: dict[str, Any]) -> Iterator[tuple[str, str | int | None, Any]]:
-    """The schemas inside a schema, each with the key, and the key or place below it, where it stands."""
+    """The schemas inside a schema, each with its key, and the key or index below that."""
     for key in _NESTED:
         if isinstance(schema.get(key), dict):
             yield from ((key, name, child) for name, child in schema[key].items())
@@ -34,7 +34,7 @@ def _children(schema: dict[str, Any]) -> Iterator[tuple[str, str | int | None, A
 
 
 def too_deep(schema: dict[str, Any] | None) -> str | None:
-    """What is wrong with a schema that has more levels than anyone takes, or that holds itself."""
+    """The message for a schema that is nested too deeply or refers to itself in memory."""
     level = [] if schema is None else [schema]
     for _ in range(DEEPEST):
         level = [child for outer in level for _, _, child in _children(outer) if isinstance(child, dict)]
@@ -42,7 +42,7 @@ def too_deep(schema: dict[str, Any] | None) -> str | None:
             return None
         if len(level) > MOST_SCHEMAS:
             break
-    return "schema: it is nested too deeply, or holds itself; write what it repeats as a $ref"
+    return "schema: nested too deeply or contains itself; use $ref for repeated parts"
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
@@ -51,12 +51,12 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def close_objects(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with `additionalProperties: false` wherever an object leaves open what else it may hold."""
+    """The schema with `additionalProperties: false` in every object that does not set it."""
     return _rebuild(schema, strict=False)
 
 
 def move_limits_to_description(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    """The schema with limits on numbers, lengths and counts told in its descriptions, where Anthropic refuses them."""
+    """Move limits on numbers, lengths and counts into the description, because Anthropic rejects them in a schema."""
     if depth > DEEPEST:
         return schema
     made = {key: value for key, value in schema.items() if key not in _refused(schema)}
@@ -71,7 +71,7 @@ def move_limits_to_description(schema: dict[str, Any], depth: int = 0) -> dict[s
 
 
 def find_limit(schema: dict[str, Any], depth: int = 0) -> tuple[str, str] | None:
-    """The type and the name of the first limit that Anthropic would refuse, if there is one."""
+    """The type and name of the first limit that Anthropic would reject, if any."""
     for key in _refused(schema):
         return str(schema.get("type", "")), key
     inside = (find_limit(child, depth + 1) for _, _, child in _children(schema) if isinstance(child, dict))
@@ -79,7 +79,7 @@ def find_limit(schema: dict[str, Any], depth: int = 0) -> tuple[str, str] | None
 
 
 def _refused(schema: dict[str, Any]) -> list[str]:
-    """The limits of a schema that Anthropic does not know. Of the least number of items it knows 0 and 1."""
+    """The limits of a schema that Anthropic does not support. It supports `minItems` of 0 and 1."""
     few = schema.get("minItems") in (None, 0, 1)
     return [key for key in LIMITS if key in schema and not (key == "minItems" and few)]
 
@@ -92,7 +92,7 @@ def _put(held: Any, place: str | int, inner: dict[str, Any]) -> Any:
 
 
 def strict(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema as OpenAI's strict mode wants it, or None where it cannot be had: objects with keys of any name."""
+    """The schema for OpenAI's strict mode. None if strict mode cannot express it: objects with arbitrary keys."""
     tight = _rebuild(schema, strict=True)
     return None if find_looseness(tight) else tight
 
@@ -119,7 +119,7 @@ def _rebuild(schema: dict[str, Any], strict: bool, depth: int = 0) -> dict[str, 
 
 
 def find_looseness(schema: dict[str, Any], *, all_required: bool = True, at: tuple[str, ...] = ()) -> str | None:
-    """Why the schema is too loose for structured output, in OpenAI's words, or None where it is not."""
+    """Why the schema is too loose for structured output, in OpenAI's words; None if it is not."""
     if len(at) > DEEPEST:
         return f"{DEEPEST // 2} levels of nesting exceeds the limit."
     if _is_object(schema):

@@ -38,18 +38,18 @@ CHAT_PATH = "/api/chat"
 EMBED_PATH = "/api/embed"
 LEVELS = ("low", "medium", "high")
 TAKES_LEVELS = "gpt-oss"
-"""The models that are told how hard to think; the others only whether."""
+"""Models that take a reasoning level. Others can only turn reasoning on or off."""
 
 
 class Ollama(WireFormat):
-    """Chat and embeddings of a server of one's own. It reports no rate limits and has no batches."""
+    """Chat and embeddings of your own server. It reports no rate limits and has no batches."""
 
     name = "ollama"
     health_path = "/api/version"
     default_port = 11434
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """A server of one's own asks for no key."""
+        """The headers. No key is needed for your own server."""
         sent = {"content-type": "application/json"}
         return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
 
@@ -71,7 +71,7 @@ class Ollama(WireFormat):
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
-        """A server that streamed though it was asked not to is understood too."""
+        """Decode an answer, also from a server that streams although it was asked not to."""
         data = read_object(status, headers, body, now, self.faults)
         if isinstance(data, Fault):
             lines = body.splitlines() if data.kind is FaultKind.GARBLED else []
@@ -87,24 +87,24 @@ class Ollama(WireFormat):
             return fault_of_error(said, headers, now, self.faults)
         chunks = [one for one in read if isinstance(one, dict)]
         if not chunks or len(chunks) < len(read):
-            return garbled("a body that is neither JSON nor lines of JSON, or is cut short")
+            return garbled("the body is neither JSON nor lines of JSON, or is truncated")
         return _reply(chat, chunks)
 
 
 def _unfit(chat: Chat) -> str | None:
-    """The first setting that Ollama has no equivalent for."""
+    """The first setting that Ollama does not support."""
     problem = non_finite_setting(chat)
     if problem:
         return problem
     if chat.tool_choice not in (None, "auto"):
-        return f"tool_choice={chat.tool_choice!r}: Ollama lets the model choose; leave it out, or offer that tool alone"
+        return f"tool_choice={chat.tool_choice!r}: Ollama has no such setting; remove it, or offer only that tool"
     if chat.reasoning not in (None, "none", *LEVELS):
-        return f"reasoning={chat.reasoning!r}: Ollama knows none, {', '.join(LEVELS)}; for others use extra"
+        return f"reasoning={chat.reasoning!r}: Ollama accepts none, {', '.join(LEVELS)}; pass others through extra"
     for message in chat.messages:
         if type(message.content) is tuple and any(
             type(part) is Image and part.data is None for part in message.content
         ):
-            return "messages: Ollama takes no image by its URL; give its data"
+            return "messages: Ollama does not accept image URLs; pass the image data"
         for made in message.tool_calls:
             if read_arguments(made.arguments) is None:
                 return f"messages: the arguments of the tool call {made.id!r} are not a JSON object"
@@ -141,7 +141,7 @@ def _think(reasoning: str, model: str) -> bool | str:
 
 
 def _message(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
-    """A message; its pieces of text become one, since Ollama's content is a string with images beside it."""
+    """A message. Text parts are joined, since Ollama's content is one string with images beside it."""
     parts = (Text(message.content),) if isinstance(message.content, str) else message.content
     made: dict[str, Any] = {
         "role": message.role,
@@ -171,14 +171,14 @@ def _reply(chat: Chat, chunks: list[dict[str, Any]]) -> Reply | Fault:
     last = chunks[-1]
     messages = [chunk.get("message") for chunk in chunks]
     if last.get("done") is not True or last.get("done_reason") in ("load", "unload"):
-        return garbled("an answer that is not finished")
+        return garbled("the answer is not finished")
     said = [message for message in messages if isinstance(message, dict)]
     if len(said) < len(messages):
-        return garbled("an answer without a message")
+        return garbled("the answer has no message")
     calls = _calls([one for message in said for one in _listed(message.get("tool_calls"))])
     text = _joined(said, "content")
     if calls is None or (text is None and not calls):
-        return garbled("a message without text or a usable tool call")
+        return garbled("the message has no text and no valid tool call")
     finish = "length" if last.get("done_reason") == "length" else "tool_calls" if calls else "stop"
     usage = Usage(read_count(last, "prompt_eval_count"), read_count(last, "eval_count"))
     thoughts = _joined(said, "thinking")
@@ -215,7 +215,7 @@ def _logprobs(chat: Chat, chunks: list[dict[str, Any]]) -> list[Any] | None:
 def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     vectors = data.get("embeddings")
     if not isinstance(vectors, list):
-        return garbled("an answer without embeddings")
+        return garbled("the answer has no embeddings")
     return read_embedding(
         vectors, len(embed.texts), Usage(read_count(data, "prompt_eval_count")), read_model_name(data)
     )

@@ -1,4 +1,4 @@
-"""OpenAI's wire format, live and in batches. Many other providers and servers speak it too."""
+"""OpenAI's wire format, live and batch. Many other providers and servers use it too."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ RATE_LIMITS = (
 FILES, BATCHES = "/v1/files", "/v1/batches"
 MOST_REQUESTS, MOST_INPUTS = 50_000, 50_000
 LARGEST_FILE = 200_000_000 - 1_000_000
-"""Bytes; a little less than what OpenAI takes, whichever megabytes it means."""
+"""Bytes. Slightly less than OpenAI's limit of 200 MB, however a megabyte is counted."""
 PER_PAGE = 100
 FILE_KEPT = 3 * 86_400
-"""Seconds after which an input file is deleted: a batch is over after one day."""
+"""Seconds after which an input file is deleted. A batch ends within one day."""
 DAYS_KEPT = 30
 RUN, WAVE = "groundswell_run", "groundswell_wave"
 
@@ -101,7 +101,8 @@ LEFT = {
     "batch_canceled": FaultKind.CANCELLED,
 }
 
-_REASONERS = re.compile(r"(?:.*/)?(o\d|gpt-5)")
+_REASONERS = re.compile(r"(?:.*/)?(?:ft:)?(?:o\d|gpt-(?!35)(?:[5-9]|\d\d))")
+"""o1 and later, GPT-5 and later. `gpt-35-turbo` is Azure's name of GPT-3.5."""
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
@@ -130,14 +131,14 @@ class OpenAI(WireFormat):
 
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
         if isinstance(request, Embed):
-            # The official client asks for base64 too: a quarter of the bytes, and nothing to parse.
+            # The official client also asks for base64: a quarter of the bytes, and nothing to parse.
             asked: dict[str, Any] = {"model": model, "input": list(request.texts), "encoding_format": "base64"}
             if request.dimensions is not None:
                 asked["dimensions"] = request.dimensions
             return build_call(EMBED_PATH, asked, request.extra)
         if request.reasoning is not None and request.reasoning not in REASONING_LEVELS:
             levels = ", ".join(REASONING_LEVELS)
-            return bad_request(f"reasoning={request.reasoning!r}: OpenAI knows {levels}; for others use extra")
+            return bad_request(f"reasoning={request.reasoning!r}: OpenAI accepts {levels}; pass others through extra")
         problem = None
         if request.temperature is not None or request.top_p is not None:
             problem = non_finite_setting(request)
@@ -157,7 +158,7 @@ class OpenAI(WireFormat):
 
 
 class _Body(msgspec.Struct, omit_defaults=True):
-    """A chat request as OpenAI takes it; what is None is left out."""
+    """The body of a chat request. Fields that are None are left out."""
 
     model: str
     messages: list[dict[str, Any] | Message]
@@ -181,7 +182,7 @@ def _chat(chat: Chat, model: str) -> _Body:
         model,
         [
             message if type(message.content) is str and not message.tool_calls else _message(message)
-            for message in chat.messages  # one that is plain text is what OpenAI wants as it is
+            for message in chat.messages  # a plain text message already has OpenAI's form
         ],
         None if newer else chat.max_tokens,
         chat.max_tokens if newer else None,
@@ -235,7 +236,7 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 
 
 def _response_format(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema is sent as strict as it can be; "any object" is what OpenAI calls JSON mode."""
+    """Send a schema in strict mode if possible. A schema for any object becomes JSON mode."""
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
     title = schema.get("title")
@@ -284,7 +285,7 @@ _completions = msgspec.json.Decoder(_Completion)
 
 
 def _plain_reply(chat: Chat, headers: Mapping[str, str], body: bytes) -> Reply | None:
-    """The reply of an answer that is as almost all are, read a few times faster; None for any other."""
+    """A fast path for the usual shape of an answer. Return None for any other shape."""
     if not headers.get("content-type", "").startswith("application/json"):
         return None
     try:
@@ -314,23 +315,23 @@ def _reply(chat: Chat, data: dict[str, Any]) -> Reply | Fault:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return garbled("an answer without a choice")
+        return garbled("the answer has no choice")
     reason = choice.get("finish_reason")
     if reason == "content_filter":
-        return Fault(FaultKind.FILTERED, "the provider's content filter held the reply back")
+        return Fault(FaultKind.FILTERED, "the provider's content filter blocked the reply")
     calls = _calls(message.get("tool_calls"))
     if calls is None:
-        return garbled("a tool call without a name or arguments")
+        return garbled("the answer has a tool call without a name or arguments")
     text, finish = message.get("content"), FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
     refusal = message.get("refusal")
     if isinstance(refusal, str) and not text and (refusal or text is None):
         text, finish = refusal, "refusal"
     elif calls and finish == "stop":
-        finish = "tool_calls"  # which OpenAI calls a stop when the tool was forced
+        finish = "tool_calls"  # OpenAI reports "stop" when the tool was forced
     if text is None and (calls or finish == "length"):
-        text = ""  # a model that thinks may spend all its tokens on that
+        text = ""  # a reasoning model may spend all its tokens on thinking
     if not isinstance(text, str):
-        return garbled("a choice without text, refusal or tool calls")
+        return garbled("the choice has no text, refusal or tool calls")
     return Reply(text, _usage(data), finish, read_model_name(data), calls, _reasoning(message), _logprobs(chat, choice))
 
 
@@ -358,7 +359,7 @@ def _usage(data: dict[str, Any]) -> Usage:
 
 
 def _reasoning(message: dict[str, Any]) -> str | None:
-    """The thoughts: OpenAI keeps them, servers that speak its dialect use either of two names."""
+    """The reasoning text. OpenAI does not return it; compatible servers use one of two field names."""
     thoughts = message.get("reasoning_content") or message.get("reasoning")
     return thoughts if isinstance(thoughts, str) else None
 
@@ -372,16 +373,16 @@ def _logprobs(chat: Chat, choice: dict[str, Any]) -> list[Any] | None:
 def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     rows = data.get("data")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return garbled("an answer without embeddings")
+        return garbled("the answer has no embeddings")
     places = [row.get("index", at) for at, row in enumerate(rows)]
     if sorted(place for place in places if type(place) is int) != list(range(len(rows))):
-        return garbled("embeddings that do not say whose they are")
+        return garbled("the embeddings have no valid index")
     vectors = [row.get("embedding") for _, row in sorted(zip(places, rows, strict=True), key=lambda one: one[0])]
     return read_embedding(vectors, len(embed.texts), _usage(data), read_model_name(data))
 
 
 class OpenAIBatch(UploadedBatchFormat):
-    """The lines are uploaded as a file, and a batch is made of it, which carries our run and wave as metadata."""
+    """Batches made from an uploaded file. The batch carries the run and wave as metadata."""
 
     name = "openai_batch"
     path = BATCHES
@@ -396,25 +397,27 @@ class OpenAIBatch(UploadedBatchFormat):
         self.wire = wire
 
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
-        """What would make OpenAI refuse the whole batch is refused here."""
+        """Refuse requests for which OpenAI would reject the whole batch."""
         content, name = (request.texts, "input") if isinstance(request, Embed) else (request.messages, "messages")
         if not content:
             return bad_request(
-                f"{'texts' if name == 'input' else name}: there are none, and OpenAI fails a batch for that"
+                f"{'texts' if name == 'input' else name}: must not be empty (OpenAI would reject the whole batch)"
             )
         if isinstance(request, Embed) and len(request.texts) > MOST_INPUTS:
             return bad_request(
-                f"texts: a batch holds {MOST_INPUTS:,} of them at most, and here are {len(request.texts):,}"
+                f"texts: a batch holds at most {MOST_INPUTS:,} texts, this request has {len(request.texts):,}"
             )
         extra = request.extra or {}
         if extra.get("model", model) != model:
-            return bad_request("extra['model']: a batch is for one model; name it in the request")
+            return bad_request("extra['model']: a batch has one model; set it with the request's model")
         if name in extra and not extra[name]:
-            return bad_request(f"extra[{name!r}]: it is empty, and OpenAI fails a batch for that")
+            return bad_request(f"extra[{name!r}]: must not be empty (OpenAI would reject the whole batch)")
         return self.wire.encode(request, model)
 
     def weight(self, request: Request, size: int) -> int:
-        """A batch holds so many texts to be embedded, whatever their size."""
+        """Texts to embed count for at least their share of a batch, whatever their size, since OpenAI limits their
+        number.
+        """
         return max(size, len(request.texts) * (LARGEST_FILE // MOST_INPUTS)) if isinstance(request, Embed) else size
 
     def line(self, custom_id: str, call: Call) -> bytes:
@@ -449,7 +452,7 @@ class OpenAIBatch(UploadedBatchFormat):
         return f"{BATCHES}?limit={PER_PAGE}" + (f"&after={after}" if after else "")
 
     def read_batch(self, data: object) -> Batch | None:
-        """A status that is not known is that of a batch that goes on."""
+        """Read a batch object. An unknown status counts as still in progress."""
         if not isinstance(data, dict):
             return None
         id, status, endpoint = read_id(data.get("id")), data.get("status"), data.get("endpoint")
@@ -479,7 +482,7 @@ class OpenAIBatch(UploadedBatchFormat):
         return None if listed is None else page_of(data, [self.read_batch(one) for one in listed])
 
     def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
-        """What was asked may be forgotten; then the batch's endpoint says what it was."""
+        """Read one line. If the request is no longer known, the batch's endpoint tells what kind it was."""
         try:
             data = _lines.decode(line)
         except JSON_ERRORS:
@@ -496,7 +499,7 @@ def _number(text: object) -> int | None:
 
 
 def _results(data: dict[str, Any], counts: list[int]) -> tuple[Results, ...]:
-    """The output file first: a reply there is worth more than an error about the same request."""
+    """The output file comes first: a reply takes precedence over an error for the same request."""
     files = [read_id(data.get("output_file_id")), read_id(data.get("error_file_id"))]
     found = zip(files, counts[1:], strict=True)
     return tuple(Results(f"{FILES}/{file}/content", promised) for file, promised in found if file is not None)
@@ -532,14 +535,14 @@ _lines = msgspec.json.Decoder(_Line)
 def _unanswered(error: object, faults: FaultTable) -> Fault:
     """The fault of a request that has no response."""
     if not isinstance(error, dict):
-        return garbled("a result with neither a response nor an error")
+        return garbled("the result has neither a response nor an error")
     said = _problem(error)
     kind = LEFT.get(said.code) or fault_of_error(ErrorBody(said.message, code=said.code), {}, 0.0, faults).kind
     return Fault(kind, shorten(f"{said.code}: {said.message}".strip(": ")) or "no reason given")
 
 
 def _forgotten(endpoint: str, body: bytes) -> Request:
-    """A request that could have had this answer, where that is all that is needed of it."""
+    """A stand-in for a request that is no longer known, good enough to decode its answer."""
     if endpoint != EMBED_PATH:
         return Chat("", (), logprobs=0)
     rows = read_items(load_json(body)) or ()

@@ -1,7 +1,7 @@
-"""What models cost: the user's own prices, else those that the package genai-prices keeps.
+"""Prices of models: the user's own, else those of the package genai-prices.
 
-A model's rates are looked up once, and then a reply costs a few multiplications. Looking up again every ten minutes
-keeps up with prices that change by date or by the hour of the day.
+The rates of a model are looked up once; after that, pricing a reply takes a few multiplications. They are looked up
+again every ten minutes, because some prices change by date or by the hour of the day.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rate(NamedTuple):
 
 
 class ModelPrices:
-    """The `Prices` of the engine, for models as users write them: an alias, `provider/model`, `account/model`."""
+    """The `Prices` of the engine. Models may be named by an alias, `provider/model` or `account/model`."""
 
     def __init__(self, accounts: Callable[[], Accounts], now: Callable[[], float] = time.time) -> None:
         self._accounts = accounts
@@ -48,7 +48,7 @@ class ModelPrices:
         self._stale = 0.0
 
     def __call__(self, model: str, usage: Usage, transport: str) -> float | None:
-        """US dollars for what a request to a model used, on a transport; None where the price is not known."""
+        """The cost of a request in US dollars, by model, usage and transport. None if the price is unknown."""
         now = self._now()
         if now >= self._stale:
             self._known.clear()
@@ -86,7 +86,7 @@ def _unknown(usage: Usage) -> None:
 
 
 def _priced(rates: list[Rate]) -> Price:
-    """A price from rates that are in the order of `above`; not known if there are none."""
+    """A price from rates sorted by `above`. Unknown if there are none."""
     if not rates:
         return _unknown
     below = _linear(rates[0])
@@ -113,7 +113,7 @@ def _linear(rate: Rate) -> Callable[[Usage], float]:
 
 
 def _own_rates(prices: Mapping[str, Rates], names: tuple[str, ...]) -> Rates | None:
-    """What the user says of a model: by its name, else by the first pattern that fits one of its names."""
+    """The user's own price: by the model's name, else by the first pattern that matches one of its names."""
     named = next((prices[name] for name in names if name in prices), None)
     fitting = (rates for pattern, rates in prices.items() if any(fnmatchcase(name, pattern) for name in names))
     return named or next(fitting, None)
@@ -131,7 +131,7 @@ def _by_user(rates: Rates, account: Account, *, batch: bool) -> list[Rate]:
 
 
 def _listed(target: Target, when: datetime, *, batch: bool) -> list[Rate]:
-    """The rates that genai-prices has for a model; none where it does not know it."""
+    """The rates of a model in genai-prices. None if the package does not have it."""
     found = _look_up(target)
     if found is None:
         return []
@@ -151,15 +151,15 @@ def _listed(target: Target, when: datetime, *, batch: bool) -> list[Rate]:
 
 
 def _batch_price(account: Account) -> float | None:
-    """The price of the provider's batch API as a share of the live price, where the model has no price of its own."""
+    """The price of the provider's batch API as a fraction of the live price, for models without a batch price."""
     provider = PROVIDERS.get(account.provider or "")
     return None if provider is None else provider.batch_price
 
 
 def _as_live(account: Account, price: ModelPrice, live: ModelPrice) -> bool:
-    """Whether a list has no price for cached tokens in batches, and so genai-prices shows the live one.
+    """Whether the list has no batch price for cached tokens, so that genai-prices returns the live one.
 
-    OpenAI gives no discount for them then. (Google's list does have such prices, and some are those of live requests.)
+    OpenAI gives no discount on them then. (Google's list has such prices, and some equal those of live requests.)
     """
     provider = PROVIDERS.get(account.provider or "")
     cheaper = provider is None or provider.batch_cache
@@ -171,7 +171,7 @@ def _without_cache(rates: list[Rate]) -> list[Rate]:
 
 
 def _look_up(target: Target) -> tuple[ModelInfo, bool] | None:
-    """A model, and whether it is the provider's own: its batch prices do not hold elsewhere."""
+    """The model's entry, and whether it belongs to the provider itself; its batch prices apply only there."""
     row = PROVIDERS.get(target.account.provider or "")
     name = None if row is None else row.price_list or row.name
     providers = _snapshot()
@@ -182,13 +182,13 @@ def _look_up(target: Target) -> tuple[ModelInfo, bool] | None:
 
 
 def _snapshot() -> list[Provider]:
-    from genai_prices.data_snapshot import get_snapshot  # takes a third of a second
+    from genai_prices.data_snapshot import get_snapshot  # the import takes a third of a second
 
     return get_snapshot().providers
 
 
 def _rates(price: ModelPrice, *, hour: bool) -> list[Rate]:
-    """Rates per token, one for each size of prompt at which some price changes."""
+    """Rates per token, one for each prompt size at which a price changes."""
     if price.input_mtok is None and price.output_mtok is None:
         return []
     into = price.input_mtok or 0
@@ -207,12 +207,12 @@ def _rates(price: ModelPrice, *, hour: bool) -> list[Rate]:
 
 
 def _starts(price: Any) -> Iterator[int]:
-    """The sizes of prompt above which a price is another one."""
+    """The prompt sizes above which a price changes."""
     yield from (tier.start for tier in getattr(price, "tiers", ()))
 
 
 def _at(price: Any, above: float) -> float:
-    """A price for prompts just above a size."""
+    """The price for prompts just above a size."""
     if not hasattr(price, "tiers"):
         return float(price)
     reached = [tier.price for tier in price.tiers if tier.start <= above]

@@ -1,8 +1,8 @@
 """The contract of a provider: its wire format, its batch format, and its row in the registry.
 
-`WireFormat` says what to send for a request and what an answer means. `BatchFormat` says the same of batches.
-`Provider` is a row of `registry.py`: where a provider is, which wire format it has, and what its batches cost. All of
-them are pure. Nothing that reads an answer raises, whatever the server sent.
+`WireFormat` encodes requests and decodes answers. `BatchFormat` does the same for batches. `Provider` is a row of
+`registry.py`: the addresses of a provider, its wire format, and the price of its batches. All of them are pure.
+No function that reads an answer raises, whatever the server sent.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Option(NamedTuple):
 
 
 class WireFormat(ABC):
-    """How a provider's API is spoken.
+    """The wire format of a provider's API.
 
-    name          what `dialect` in groundswell.toml calls it
+    name          the value of `dialect` in groundswell.toml that selects it
     version       the version at the beginning of every path
-    health_path   a GET of this path costs nothing and shows whether the server answers
-    default_port  the port of a base URL that names none; without one, a base URL must be complete
-    options       settings of an account that are passed to `encode`, by name
-    faults        what the provider's errors mean, on top of what errors mean everywhere
+    health_path   a GET of this path is free and shows whether the server answers
+    default_port  the port of a base URL that has none; without a default port, a base URL must be complete
+    options       account settings that are passed to `encode`, by name
+    faults        the provider's own error codes and phrases, read before the shared ones
     batch         the batch API of this format, if it has one
     """
 
@@ -68,23 +68,23 @@ class WireFormat(ABC):
 
     @abstractmethod
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
-        """What to send for a request; a fault where the provider has no such thing.
+        """Encode a request. Return a fault if the provider does not support it.
 
-        `model` is the provider's own name for the model, without `provider/` before it.
+        `model` is the provider's own name for the model, without the `provider/` prefix.
         """
 
     @abstractmethod
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
-        """What an answer means."""
+        """Decode an answer into a reply, an embedding or a fault."""
 
     def rate_limits(self, headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
-        """The rate limits that the headers of an answer report. Header names are lower case; `now` is Unix time."""
+        """Read the rate limits from the headers of an answer. Header names are lower case; `now` is Unix time."""
         return ()
 
     def url(self, base: str, path: str) -> str:
-        """The URL of a path. A base URL may end in its version (`…/v1`); the version of the path is left out then."""
+        """The URL of a path. If the base URL already ends in a version (`…/v1`), the version of the path is dropped."""
         base = base.rstrip("/")
         return base + (path.removeprefix(self.version) if _VERSIONED.search(base) else path)
 
@@ -93,19 +93,19 @@ class WireFormat(ABC):
 
 
 class BatchFormat(ABC):
-    """How a provider's batch API is spoken. `wire` is the format of the requests in a batch.
+    """The format of a provider's batch API. `wire` is the format of the requests in a batch.
 
-    name          the name of the transport, as the journal records it
-    path          where batches are created, listed and, with an id, looked at
-    max_requests  requests in one batch
-    max_bytes     bytes in one batch
-    queue_counts  what the limit of the provider's queue counts
+    name          the name of the transport in the journal
+    path          the path for creating and listing batches; with an id appended, the path of one batch
+    max_requests  the most requests in one batch
+    max_bytes     the most bytes in one batch
+    queue_counts  the unit of the provider's queue limit
     days_kept     days after which the provider deletes the results
     mixed         whether one batch may hold several models and endpoints
-    tagged        whether a batch object carries our run and wave; otherwise only the ids in its results show that
-    separator     what stands between two lines; `before` and `after` enclose all of them
+    tagged        whether a batch object carries the run and wave; otherwise only the ids in its results identify it
+    separator     the bytes between two lines; `before` and `after` enclose all lines
 
-    The lines are the body of the request that creates a batch, unless it is an `UploadedBatchFormat`.
+    The lines are the body of the request that creates the batch, except in an `UploadedBatchFormat`.
     """
 
     name: str
@@ -121,15 +121,15 @@ class BatchFormat(ABC):
 
     @abstractmethod
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
-        """What a request is in a batch; a fault where it cannot be in one."""
+        """Encode a request for a batch. Return a fault if batches do not support it."""
 
     def weight(self, request: Request, size: int) -> int:
-        """What a line of so many bytes counts as."""
+        """The number of bytes that a line counts for against `max_bytes`."""
         return size
 
     @abstractmethod
     def line(self, custom_id: str, call: Call) -> bytes:
-        """One request of a batch."""
+        """One line of a batch."""
 
     @abstractmethod
     def list_path(self, after: str | None) -> str:
@@ -145,29 +145,29 @@ class BatchFormat(ABC):
 
     @abstractmethod
     def read_batch(self, data: object) -> Batch | None:
-        """A batch object; None where it is none."""
+        """Read a batch object. Return None if the data is not one."""
 
     @abstractmethod
     def read_page(self, data: object) -> Page | None:
-        """A page of the list of batches; None where it is none."""
+        """Read a page of the list of batches. Return None if the data is not one."""
 
     @abstractmethod
     def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
-        """The custom id and the settlement of one result; None where the line cannot be read."""
+        """Read the custom id and the settlement from one line of results. Return None if the line is unreadable."""
 
 
 class UploadedBatchFormat(BatchFormat):
-    """A batch API that takes the lines as a file, which is uploaded to `upload_path` first."""
+    """A batch API that takes the lines as a file, uploaded to `upload_path` first."""
 
     upload_path: str
 
     @abstractmethod
     def form(self, boundary: str, name: str) -> tuple[bytes, bytes]:
-        """What stands before and after the lines in the form that uploads them."""
+        """The parts of the upload form before and after the lines."""
 
     @abstractmethod
     def read_upload(self, data: object) -> str | None:
-        """The id of an uploaded file."""
+        """Read the id of an uploaded file."""
 
     @abstractmethod
     def create(self, file: str, endpoint: str, run: str, wave: int, requests: int) -> bytes:
@@ -177,15 +177,15 @@ class UploadedBatchFormat(BatchFormat):
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the registry.
 
-    base_urls     requests go to the first; the others are the provider's own, too
-    key_env       the variables that may hold the key; the first one that is set wins
-    base_url_env  the variable that may hold another address
-    hosted        whether somebody else runs it. A server of one's own needs no key, and costs nothing
+    base_urls     requests go to the first; the others also belong to the provider
+    key_env       variables that may hold the key; the first one that is set is used
+    base_url_env  the variable that may hold another base URL
+    hosted        whether the provider is a hosted service. A server of your own needs no key and costs nothing
     hint          where to get a key, or how to start the server
-    price_list    what the package genai-prices calls the provider, if not by its name
-    batch_price   the price of its batch API as a share of the live price; None if it has no batch API
-    batch         whether Groundswell uses that batch API unless the account says otherwise: `wire.batch` must speak it
-    batch_cache   whether cached tokens are cheaper in batches where the price list names no batch price for them
+    price_list    the provider's name in the package genai-prices, if it differs
+    batch_price   the price of batch requests as a fraction of the live price; None without a batch API
+    batch         whether batches are on by default; `wire.batch` must then implement the batch API
+    batch_cache   whether cached tokens are cheaper in batches if the price list has no batch price for them
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the headers of an answer say of rate limits, in the forms that providers and servers like them write."""
+"""Read rate limits from the headers of answers, in the formats that providers and compatible servers use."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from groundswell.program.request import Standing
 Resource = Literal["requests", "tokens", "input_tokens", "output_tokens", "project_tokens"]
 
 MOST = 1e12
-"""No limit is larger than this; servers that have none write such numbers."""
+"""Larger limits mean "no limit"."""
 LONGEST_RESET = 31 * 86_400.0
-"""Quotas are by the month at most. A number up to this is seconds to wait; larger ones are moments, or mistakes."""
+"""Quotas last a month at most. A number up to this is a wait in seconds; a larger one is a time, or a mistake."""
 FIRST_MOMENT, FIRST_MILLISECONDS, LAST_MILLISECONDS = 1e9, 1e11, 1e14
-"""Unix time has ten digits in seconds, for as long as this code will last, and thirteen in milliseconds."""
+"""Unix times have ten digits in seconds and thirteen in milliseconds."""
 LONGEST_TEXT = 64
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -25,7 +25,7 @@ _PIECES = re.compile("(?<![0-9.])([0-9.]++)([a-zµ]+)")
 
 
 class HeaderNames(NamedTuple):
-    """The headers that tell of one limit."""
+    """The headers of one limit."""
 
     resource: Resource
     limit: str
@@ -34,12 +34,12 @@ class HeaderNames(NamedTuple):
 
     @classmethod
     def of(cls, resource: Resource, pattern: str) -> HeaderNames:
-        """The names by what they have in common. They are made once: every answer is asked for them."""
+        """Names from their common pattern. Built once, because every answer is checked for them."""
         return cls(resource, pattern.format("limit"), pattern.format("remaining"), pattern.format("reset"))
 
 
 def read_rate_limits(headers: Mapping[str, str], every: Iterable[HeaderNames], now: float) -> tuple[Standing, ...]:
-    """The limits that headers tell of. One whose limit or remainder is missing, or makes no sense, is left out."""
+    """Read the limits from headers. Entries with a missing or invalid limit or remainder are skipped."""
     found: list[Standing] = []
     for resource, of_limit, of_remaining, of_reset in every:
         limit = headers.get(of_limit)
@@ -56,7 +56,7 @@ def read_rate_limits(headers: Mapping[str, str], every: Iterable[HeaderNames], n
 
 
 def seconds_until(text: str, now: float) -> float | None:
-    """How far away a reset is: a duration, seconds, a Unix time or an RFC 3339 date. None if it cannot be told."""
+    """Seconds until a reset, from a duration, seconds, a Unix time or an RFC 3339 date. None if it is unreadable."""
     try:
         if text[-1:] in _UNITS:
             wait = _duration(text)
@@ -72,7 +72,7 @@ def seconds_until(text: str, now: float) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _duration(text: str) -> float:
-    """The seconds of what Go writes: 12ms, 1.5s, 6m0s; and days, which it does not."""
+    """Seconds from Go's duration format (12ms, 1.5s, 6m0s), extended by days."""
     if len(text) > LONGEST_TEXT:
         raise ValueError(text)
     seconds, read_to = 0.0, 0
@@ -86,13 +86,13 @@ def _duration(text: str) -> float:
 
 @lru_cache(maxsize=256)
 def _unix_time(text: str) -> float:
-    """The Unix time of an RFC 3339 date; one that names no zone is in UTC."""
+    """Unix time of an RFC 3339 date. A date without a time zone is in UTC."""
     date = datetime.fromisoformat(text.upper())
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
 def _number(number: float, now: float) -> float:
-    """The seconds that a bare number means: so many, or those until that moment, told apart by size."""
+    """Seconds until a bare number: a duration or a point in time, distinguished by size."""
     if number < FIRST_MOMENT:
         return number
     if number < FIRST_MILLISECONDS:

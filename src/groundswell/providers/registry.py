@@ -1,6 +1,6 @@
-"""Every provider that Groundswell knows without being told, one row for each.
+"""The built-in providers, one row each.
 
-Settings, prices, estimates and tests iterate over these rows. docs/providers.md says how to add one.
+Settings, prices, estimates and tests iterate over these rows. docs/providers.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from groundswell.providers.openai import OPENAI, OpenAI
 from groundswell.providers.provider import BatchFormat, Provider, WireFormat
 
 IN_PROCESS = ("scripted", "emulated", "local", "sentences")
-"""What stands before the slash of models that run in this process. They need no account, and cost nothing."""
+"""Prefixes of models that run in this process. They need no account and cost nothing."""
 
 GEMINI_FAULTS = FaultTable(
     phrases=(
@@ -23,7 +23,7 @@ GEMINI_FAULTS = FaultTable(
         ("per minute", FaultKind.RATE_LIMITED),
     )
 )
-"""Google calls every limit a quota that is exhausted. One that is counted by the minute passes."""
+"""Google reports every limit as an exhausted quota. Quotas per minute are rate limits and pass."""
 
 _ROWS = (
     Provider(
@@ -35,7 +35,7 @@ _ROWS = (
         batch_price=0.5,
         batch=True,
         batch_cache=False,
-        hint="keys are made at https://platform.openai.com/api-keys",
+        hint="create a key at https://platform.openai.com/api-keys",
     ),
     Provider(
         name="anthropic",
@@ -45,7 +45,7 @@ _ROWS = (
         base_url_env="ANTHROPIC_BASE_URL",
         batch_price=0.5,
         batch=True,
-        hint="keys are made at https://console.anthropic.com/settings/keys",
+        hint="create a key at https://console.anthropic.com/settings/keys",
     ),
     Provider(
         name="ollama",
@@ -60,7 +60,7 @@ _ROWS = (
         wire=OPENAI,
         base_urls=("https://openrouter.ai/api/v1",),
         key_env=("OPENROUTER_API_KEY",),
-        hint="keys are made at https://openrouter.ai/keys",
+        hint="create a key at https://openrouter.ai/keys",
     ),
     Provider(
         name="gemini",
@@ -69,14 +69,14 @@ _ROWS = (
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         price_list="google",
         batch_price=0.5,
-        hint="keys are made at https://aistudio.google.com/apikey",
+        hint="create a key at https://aistudio.google.com/apikey",
     ),
     Provider(
         name="groq",
         wire=OPENAI,
         base_urls=("https://api.groq.com/openai/v1",),
         key_env=("GROQ_API_KEY",),
-        hint="keys are made at https://console.groq.com/keys",
+        hint="create a key at https://console.groq.com/keys",
     ),
     Provider(
         name="mistral",
@@ -84,28 +84,28 @@ _ROWS = (
         base_urls=("https://api.mistral.ai/v1",),
         key_env=("MISTRAL_API_KEY",),
         batch_price=0.5,
-        hint="keys are made at https://console.mistral.ai",
+        hint="create a key at https://console.mistral.ai",
     ),
     Provider(
         name="deepseek",
         wire=OPENAI,
         base_urls=("https://api.deepseek.com/v1",),
         key_env=("DEEPSEEK_API_KEY",),
-        hint="keys are made at https://platform.deepseek.com",
+        hint="create a key at https://platform.deepseek.com",
     ),
     Provider(
         name="together",
         wire=OPENAI,
         base_urls=("https://api.together.ai/v1", "https://api.together.xyz/v1"),
         key_env=("TOGETHER_API_KEY",),
-        hint="keys are made at https://api.together.ai",
+        hint="create a key at https://api.together.ai",
     ),
     Provider(
         name="fireworks",
         wire=OPENAI,
         base_urls=("https://api.fireworks.ai/inference/v1",),
         key_env=("FIREWORKS_API_KEY",),
-        hint="keys are made at https://fireworks.ai",
+        hint="create a key at https://fireworks.ai",
     ),
     Provider(
         name="xai",
@@ -113,7 +113,7 @@ _ROWS = (
         base_urls=("https://api.x.ai/v1",),
         key_env=("XAI_API_KEY",),
         price_list="x-ai",
-        hint="keys are made at https://console.x.ai",
+        hint="create a key at https://console.x.ai",
     ),
     Provider(
         name="vllm",
@@ -144,14 +144,14 @@ _ROWS = (
 
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _ROWS}
 WIRE_FORMATS: dict[str, WireFormat] = {}
-"""The wire formats by the names that `dialect` takes in groundswell.toml; each as the first row that has it."""
+"""The wire formats by the values of `dialect` in groundswell.toml, each from the first row that has it."""
 for _row in _ROWS:
     WIRE_FORMATS.setdefault(_row.wire.name, _row.wire)
 BATCH_FORMATS: dict[str, BatchFormat] = {wire.batch.name: wire.batch for wire in WIRE_FORMATS.values() if wire.batch}
-"""The batch formats by the names that the journal has for their transports."""
+"""The batch formats by the names of their transports in the journal."""
 
 
 def wire_format(dialect: str, provider: str | None = None) -> WireFormat:
-    """The wire format of that name; with the provider's own fault table if the provider speaks it."""
+    """The wire format of that name, with the provider's own fault table if the provider uses that format."""
     row = PROVIDERS.get(provider or "")
     return row.wire if row is not None and row.wire.name == dialect else WIRE_FORMATS[dialect]

@@ -1,15 +1,15 @@
-"""Statistics, as the built-in experiments use them: pure functions of counts and rows, with the papers they follow.
+"""Statistics of the built-in experiments: pure functions of counts and rows. Each names the paper it follows.
 
 from groundswell.stats import wilson, holm, anytime
 
-rates        wilson, exact: intervals of a rate; Rate, Paired, Interval
-compare      difference, fisher, mcnemar, association of two rates; holm, benjamini_hochberg for several tests
-rows         Rows: rates, means and differences of rows of data, with the trial as cluster
-clusters     Clusters: the design effect of values that hang together
-sequential   anytime, Running: intervals that may be looked at all the time, for stopping rules
-survival     curve, logrank, restricted_mean: when something happens, if it does
-ratings      strengths, bradley_terry: who is best, from contests between two
-power        n_for_width, n_for_two, n_for_paired, detectable: how many trials are needed
+    rates        wilson, exact: confidence intervals of a rate; Rate, Paired, Interval
+    compare      difference, fisher, mcnemar, association of two rates; holm, benjamini_hochberg for several tests
+    rows         Rows: rates, means and differences of recorded rows, clustered by trial
+    clusters     Clusters: the design effect of correlated values
+    sequential   anytime, Running: intervals that stay valid however often you look, for stopping rules
+    survival     curve, logrank, restricted_mean: time until an event
+    ratings      strengths, bradley_terry: strengths from pairwise contests
+    power        n_for_width, n_for_two, n_for_paired, detectable: sample sizes
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _MODULE_OF = {name: module for module, names in _PLACES.items() for name in name
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: scipy takes its time."""
+    """Import a name when it is first used, because importing scipy is slow."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'groundswell.stats' has no attribute {name!r}")
     return getattr(importlib.import_module(f"groundswell.stats.{_MODULE_OF[name]}"), name)

@@ -1,8 +1,9 @@
-"""Values that are not independent: the design effect of clusters, and means of values that people gave in company.
+"""Correlated values: the design effect of clusters, and means of values that people gave in groups.
 
-The same people are in many companies, and those of a company influence each other. So two values are correlated if the
-same person gave them, if they were given in the same company, and also if somebody was there both times who made others
-answer differently. The variances of `mean`, `share` and `difference` allow for all three.
+A company is a group of people who took part together. The same people are in many companies, and members of a company
+influence each other. So two values are correlated if the same person gave them, if they were given in the same company,
+or if somebody who influences others was present both times. The variances of `mean`, `share` and `difference` account
+for all three.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 ENOUGH = 5
-"""From so many people and companies on, how much they differ can be told. Of fewer, it is mostly chance."""
+"""The fewest people and companies for a variance. With fewer, an estimate of it is mostly chance."""
 NOTHING = "there are no values"
 FEW_PEOPLE = f"fewer than {ENOUGH} entities"
 FEW_COMPANIES = f"fewer than {ENOUGH} combinations of entities"
 ALL_SAME = "all values are the same"
-ALWAYS_THERE = "one entity was there every time"
+ALWAYS_THERE = "one entity took part every time"
 
 
 class Clusters:
-    """Values cluster by cluster, one after the other. Sums alone are kept, however many there are."""
+    """Values added cluster by cluster. Only sums are kept, so memory does not grow."""
 
     def __init__(self) -> None:
         self.n = 0
         self.total = 0.0
         self.count = 0
-        """How many clusters there are."""
+        """Number of clusters."""
         self._squares = 0.0
         self._at: int | None = None
         self._open_total, self._open_n = 0.0, 0
         self._totals = self._mixed = self._sizes = 0.0
 
     def add(self, cluster: int, *values: float) -> None:
-        """Some more values of a cluster. Those of one cluster must come together."""
+        """Add values of a cluster. All values of one cluster must be added consecutively."""
         if cluster != self._at:
             self._totals, self._mixed, self._sizes = self._sums()
             self._at, self._open_total, self._open_n = cluster, 0.0, 0
@@ -59,10 +60,11 @@ class Clusters:
 
     @property
     def effect(self) -> float | None:
-        """The design effect: how many of these are worth one independent value. None where that cannot be told.
+        """The design effect: how many of these values carry as much information as one independent value.
 
-        The variance of the mean by how much clusters differ, over what it would be if no two values hung together:
+        The variance of the mean from the differences between clusters, divided by the variance of independent values:
         L. Kish, Survey Sampling (1965), chapter 5, with the variance of a ratio, since clusters may differ in size.
+        None with fewer than two clusters, or if all values are equal.
         """
         spread = self._squares - self.total * self.total / self.n if self.n else 0.0
         if self.count < 2 or spread <= 1e-9 * self.n:
@@ -79,7 +81,7 @@ class Clusters:
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A mean, share or difference of n values of so many people, and where it lies; else `reason` says why not."""
+    """A mean, share or difference of n values of several entities, with its interval; else `reason` says why not."""
 
     value: float | None
     low: float | None
@@ -90,7 +92,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Rows(NamedTuple):
-    """Values, who gave each and in which company: numbers from 0 on, and a number for every two of these."""
+    """Values with the person and company of each, numbered from 0, and a number for each pair of person and company."""
 
     values: Floats
     who: Ints
@@ -99,7 +101,7 @@ class Rows(NamedTuple):
     links: Links
 
     def among(self, chosen: Bools) -> Rows:
-        """Some of the rows. Companies keep their members."""
+        """A subset of the rows. Companies keep all their members."""
         return Rows(self.values[chosen], self.who[chosen], self.company[chosen], self.cell[chosen], self.links)
 
     def of(self, values: Floats) -> Rows:
@@ -108,7 +110,7 @@ class Rows(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Who was in which company, a row for each; and how many were in each company, and how many there are in all."""
+    """Memberships, one row each: company and person; then the size of each company, and the number of people."""
 
     company: Ints
     who: Ints
@@ -117,7 +119,7 @@ class Links(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The variance of an estimate and its degrees of freedom; or why neither can be told."""
+    """The variance of an estimate and its degrees of freedom, or the reason why there is none."""
 
     variance: float = 0.0
     df: float = 1.0
@@ -130,7 +132,7 @@ def rows(
     company: Sequence[int] | Ints,
     members: Sequence[Sequence[int]],
 ) -> Rows:
-    """Values as they are reckoned with; `members` says who was in each company, whether they gave a value or not."""
+    """Build rows. `members` lists everybody in each company, whether they gave a value or not."""
     sizes = np.array([len(each) for each in members], dtype=np.int64)
     everybody = np.array([one for each in members for one in each], dtype=np.int64)
     many = int(everybody.max(initial=-1)) + 1
@@ -141,7 +143,7 @@ def rows(
 
 
 def mean(rows: Rows, level: float = 0.95, bounds: Interval | None = None) -> Figure:
-    """The mean of values, with Student's interval; it does not go beyond `bounds`, if there are any."""
+    """The mean of values, with Student's interval, clipped to `bounds` if given."""
     if not len(rows.values):
         return _nothing(rows)
     value, spread = float(rows.values.mean()), spread_of([rows])
@@ -149,11 +151,12 @@ def mean(rows: Rows, level: float = 0.95, bounds: Interval | None = None) -> Fig
 
 
 def share(rows: Rows, level: float = 0.95) -> Figure:
-    """The mean of values that are 0 or 1: Wilson's interval at as many independent ones as these are worth.
+    """The mean of values that are 0 or 1, with Wilson's interval at the effective sample size.
 
-    That is n over the design effect, one at the least, with the quantile of Student's t in place of the normal one:
-    E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. Where all are the same, nothing tells the effect:
-    then all values of a person, or of a company if they are fewer, count as one, and the interval is exact.
+    The effective sample size is n over the design effect, at least 1, and the quantile is Student's t instead of the
+    normal one: E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. If all values are equal there is no
+    design effect. Then all values of a person (or of a company, if companies are fewer) count as one, and the interval
+    is exact.
     """
     if not len(rows.values):
         return _nothing(rows)
@@ -163,7 +166,7 @@ def share(rows: Rows, level: float = 0.95) -> Figure:
 
 
 def difference(one: Rows, other: Rows, level: float = 0.95, bounds: Interval | None = None) -> Figure:
-    """The mean of some people's values less that of others', who may have been in the same companies."""
+    """The mean of one group's values minus that of another's. Both may have been in the same companies."""
     if not len(one.values) or not len(other.values):
         return _nothing(one, other)
     value, spread = float(one.values.mean() - other.values.mean()), spread_of([one, other])
@@ -171,7 +174,7 @@ def difference(one: Rows, other: Rows, level: float = 0.95, bounds: Interval | N
 
 
 def difference_of_shares(one: Rows, other: Rows, level: float = 0.95) -> Figure:
-    """The same of values that are 0 or 1: from the intervals of both shares, by how the two hang together.
+    """The difference of two shares, from the intervals of both and their correlation.
 
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
     1693-1702.
@@ -191,8 +194,8 @@ def spread_of(sides: Sequence[Rows]) -> Spread:
     """The variance of a mean, or of the difference of two.
 
     The largest of four: people as clusters; companies as clusters; both at once, A. C. Cameron, J. B. Gelbach, D. L.
-    Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife over
-    people, with which everything goes that was said in their presence.
+    Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife that
+    leaves out a person together with every company they were in.
     """
     people, companies = [distinct(each.who) for each in sides], [distinct(each.company) for each in sides]
     if min(people) < ENOUGH:
@@ -212,7 +215,7 @@ def spread_of(sides: Sequence[Rows]) -> Spread:
 
 
 def two_way(sides: Sequence[Rows], scores: Sequence[Floats]) -> float:
-    """The variance with people and companies as clusters; at least what either of them has alone."""
+    """The variance with people and companies as clusters; at least that of either alone."""
     company, every = np.concatenate([each.company for each in sides]), np.concatenate(list(_signed(scores)))
     by_person = sum(_by(score, each.who) for score, each in zip(scores, sides, strict=True))
     by_company = _by(every, company)
@@ -221,11 +224,11 @@ def two_way(sides: Sequence[Rows], scores: Sequence[Floats]) -> float:
 
 
 def jackknife(sides: Sequence[Rows], scores: Sequence[Floats]) -> float | None:
-    """The variance by how much the estimate moves when a person is left out with all companies that they were in.
+    """The variance from leaving out each person together with every company they were in.
 
-    J. N. Arvesen, Jackknifing U-statistics, Ann. Math. Stat. 40 (1969) 2076-2100. What is of a company alone is left
-    out with each of its members and so counts that many times (B. Efron, C. Stein, Ann. Stat. 9 (1981) 586-596); all
-    but one of these are taken off again. None where nothing would be left.
+    J. N. Arvesen, Jackknifing U-statistics, Ann. Math. Stat. 40 (1969) 2076-2100. The part that belongs to a company is
+    left out once with each of its members, so it is counted that many times (B. Efron, C. Stein, Ann. Stat. 9 (1981)
+    586-596); the surplus is subtracted. None if leaving out somebody would leave no values.
     """
     links, moved = sides[0].links, [_without(each) for each in sides]
     moves = [each for each in moved if each is not None]
@@ -245,12 +248,12 @@ def jackknife(sides: Sequence[Rows], scores: Sequence[Floats]) -> float | None:
 
 
 def _signed(scores: Sequence[Floats]) -> Sequence[Floats]:
-    """The scores of a difference: those of the second side count the other way."""
+    """The scores of a difference: those of the second side have the opposite sign."""
     return [scores[0], *(-each for each in scores[1:])]
 
 
 def _without(rows: Rows) -> Floats | None:
-    """The mean of what is left without each person, less that of all; None if nothing is left without somebody."""
+    """The mean without each person, minus the overall mean. None if leaving out somebody leaves no values."""
     links, values = rows.links, rows.values - rows.values.mean()
     size, many = len(links.sizes), links.people
     totals, counts = np.bincount(rows.company, values, size), np.bincount(rows.company, minlength=size)
@@ -263,14 +266,14 @@ def _without(rows: Rows) -> Floats | None:
 
 
 def _present(links: Links, there: Bools) -> Bools:
-    """Who was in any of some companies."""
+    """Who was in any of these companies."""
     present = np.zeros(links.people, dtype=np.bool_)
     present[links.who[there[links.company]]] = True
     return present
 
 
 def _stratified(moved: Floats, strata: Ints) -> float:
-    """The jackknife's sum of squares, within those who gave values of either side and those who were only there."""
+    """The jackknife's sum of squares, within those who gave values of either side and those who were only present."""
     total = 0.0
     for stratum in range(int(strata.max()) + 1):
         mine = moved[strata == stratum]
@@ -280,7 +283,7 @@ def _stratified(moved: Floats, strata: Ints) -> float:
 
 
 def _by(scores: Floats, clusters: Ints) -> float:
-    """The variance of a sum of scores by how much the sums of clusters differ; 0 of a single cluster."""
+    """The variance of a sum of scores from the sums of clusters; 0 for a single cluster."""
     count, sums = distinct(clusters), np.bincount(clusters, scores)
     return float((sums**2).sum()) * count / (count - 1) if count > 1 else 0.0
 
@@ -318,7 +321,7 @@ def _student(value: float, spread: Spread, level: float, bounds: Interval | None
 
 
 def student(df: float, level: float) -> float:
-    """How many standard errors to either side hold a variable of Student's distribution at that level."""
+    """The two-sided quantile of Student's distribution at that level, in standard errors."""
     return -float(stdtrit(df, (1 - level) / 2))
 
 
@@ -334,17 +337,17 @@ def _nothing(*sides: Rows) -> Figure:
 
 
 def distinct(numbers: Ints) -> int:
-    """How many different numbers there are."""
+    """Number of distinct values."""
     return int(np.count_nonzero(np.bincount(numbers)))
 
 
 def within_people(rows: Rows, first: Bools) -> Rows:
-    """Rows whose mean is the mean over people of each one's mean in the first condition less that in the second.
+    """Rows whose mean is the average, over people, of their mean in the first condition minus that in the second.
 
-    Every person counts the same, however often they were asked in either; those in one condition alone are left out.
-    Values are so made that `mean` and `difference` of the result have the right variance: the values of a person add
-    up to their difference, and companies of both conditions are clusters. What a person says in either condition is
-    taken off first. It is in no difference, and would make companies differ that do not.
+    Every person has the same weight, however often they were asked. People in only one condition are left out. The
+    values are constructed so that `mean` and `difference` of the result have the right variance: the values of a person
+    add up to their difference, and companies of both conditions are clusters. Each person's own level is subtracted
+    first: it cancels in the difference, and would otherwise make companies look different.
     """
     there, apart = of_people(rows, first)
     kept = np.isin(rows.who, there)
@@ -357,19 +360,20 @@ def within_people(rows: Rows, first: Bools) -> Rows:
     own = np.where(first, means[0][rows.who], means[1][rows.who])
     middle = float(apart.mean())
     moved = ((means[0] - means[1])[rows.who] - middle) / 2
-    within = (rows.values - own) * np.sqrt(many / np.maximum(many - 1, 1))  # means of few are nearer to them than truth
+    # The factor corrects the bias of a spread around a mean of the same few values.
+    within = (rows.values - own) * np.sqrt(many / np.maximum(many - 1, 1))
     return rows.of(middle + (moved + signs * within) * len(rows.values) / (len(there) * many))
 
 
 def of_people(rows: Rows, first: Bools) -> tuple[Ints, Floats]:
-    """Who is in both conditions, and the difference of each."""
+    """The people in both conditions, and the difference of each."""
     counts = [_counts(rows.among(side)) for side in (first, ~first)]
     there = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
     return there, (_means(rows.among(first)) - _means(rows.among(~first)))[there]
 
 
 def _means(rows: Rows) -> Floats:
-    """The mean of each person; 0 of those who said nothing."""
+    """The mean of each person; 0 for people without values."""
     means: Floats = np.bincount(rows.who, rows.values, rows.links.people) / np.maximum(_counts(rows), 1)
     return means
 

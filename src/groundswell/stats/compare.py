@@ -1,7 +1,7 @@
-"""Comparisons: whether two rates differ, whether two findings go together, whether a label matters; many at once.
+"""Comparisons: differences of rates, association of two findings, permutation tests, and multiple testing.
 
-`bearing` gives the labels of people to others. It assumes only that any of them could as well have had the label of
-another: values may be correlated in any way, among those of a person and of those who were together.
+`bearing` permutes the labels of people. It assumes only that labels are exchangeable: values may be correlated in any
+way, within a person and within a group.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MANY = 100_000
-"""From so many rows on, an odds ratio, its interval and p are Mantel and Haenszel's: exact ones say the same."""
+"""From this many rows on, odds ratio, interval and p are Mantel and Haenszel's, which then agree with the exact ones.
+"""
 FARTHEST = 60.0
-"""No odds ratio is looked for beyond e to this power."""
+"""Bound of the search for an odds ratio, as a logarithm."""
 FEWEST = 5
-"""Of fewer people, no arrangement is rare enough to mean anything."""
+"""With fewer people, no permutation is rare enough to be significant."""
 ALL = 5_000
-"""Up to so many different arrangements of labels are gone through one by one."""
+"""Up to this many distinct permutations are enumerated."""
 MOST = 9_999
 STOP = 50
-"""Drawing ends when so many arrangements did as well as the real one: the p-value is not small then."""
+"""Sampling stops after this many permutations at least as extreme as the data: the p-value is then not small."""
 FIRST = 500
 ROOM = 20_000_000
-"""Fewer are drawn where people and labels are so many that it would take long."""
+"""Bound on the work. With many people and labels, fewer permutations are drawn."""
 
 
 def mcnemar(paired: Paired, effect: float = 1.0) -> float:
-    """The exact two-sided p of two rates on the same rows.
+    """The exact two-sided p-value of two rates on the same rows.
 
     Q. McNemar, Note on the sampling error of the difference between correlated proportions or percentages,
-    Psychometrika 12 (1947) 153-157: of the rows in which the two differ, either should be ahead in half.
-    Where rows hang together, so that so many of them (the design effect) are worth one, they count for as many as they
-    are worth: M. Eliasziw and A. Donner, Application of the McNemar test to non-independent matched pair data,
-    Statistics in Medicine 10 (1991) 1981-1991.
+    Psychometrika 12 (1947) 153-157: among the rows in which the two differ, each should be ahead in half.
+    For correlated rows, counts are divided by the design effect: M. Eliasziw and A. Donner, Application of the McNemar
+    test to non-independent matched pair data, Statistics in Medicine 10 (1991) 1981-1991.
     """
     more, fewer = max(paired.first, paired.second) / effect, min(paired.first, paired.second) / effect
     return min(1.0, 2 * float(betainc(more, fewer + 1, 0.5))) if more else 1.0
 
 
 def fisher(one: Rate, other: Rate) -> float:
-    """The exact two-sided p of two independent rates: R. A. Fisher, J. R. Stat. Soc. 98 (1935) 39-82."""
+    """The exact two-sided p-value of two independent rates: R. A. Fisher, J. R. Stat. Soc. 98 (1935) 39-82."""
     from scipy.stats import fisher_exact  # type: ignore[import-untyped]  # which takes a second
 
     if not one.n or not other.n:
@@ -59,10 +59,10 @@ def fisher(one: Rate, other: Rate) -> float:
 
 
 def difference(one: Rate, other: Rate, level: float = 0.95) -> Interval:
-    """Where the rate of one less that of the other lies, for independent rates.
+    """The confidence interval of the difference of two independent rates.
 
-    The tenth method of R. G. Newcombe, Interval estimation for the difference between independent proportions,
-    Statistics in Medicine 17 (1998) 873-890: Wilson's intervals of both, put together.
+    Method 10 of R. G. Newcombe, Interval estimation for the difference between independent proportions, Statistics in
+    Medicine 17 (1998) 873-890, which combines the Wilson intervals of both.
     """
     a, b = wilson(*one, level), wilson(*other, level)
     if one.value is None or other.value is None:
@@ -71,10 +71,10 @@ def difference(one: Rate, other: Rate, level: float = 0.95) -> Interval:
 
 
 class Association(msgspec.Struct, frozen=True):
-    """How two findings on the same rows go together: an odds ratio above 1 if the one comes with the other.
+    """The association of two findings on the same rows. An odds ratio above 1 means that they occur together.
 
-    None where there is no such figure: no odds ratio if the one finding is the same in all rows, none above all
-    bounds, and an interval that is open on that side.
+    A field is None if it does not exist: the odds ratio if one finding is the same in all rows or if it is infinite,
+    and an end of the interval that is unbounded.
     """
 
     odds_ratio: float | None
@@ -84,12 +84,11 @@ class Association(msgspec.Struct, frozen=True):
 
 
 def association(tables: Paired | Sequence[Paired], level: float = 0.95) -> Association:
-    """The conditional odds ratio of a 2x2 table, or the common one of several, with its exact interval and p.
+    """The conditional odds ratio of a 2x2 table, or the common one of several, with its exact interval and p-value.
 
     J. Cornfield, A statistical problem arising from retrospective studies, Proc. 3rd Berkeley Symp. 4 (1956) 135-148;
     of several tables, J. J. Gart, Point and interval estimation of the common odds ratio, Biometrika 57 (1970) 471-475.
-    Findings are looked at within each table: that they are frequent in one and rare in another makes them go together
-    in the sum of both, and says nothing of either.
+    Several tables are compared within each table, so different base rates do not create an association.
     """
     strata = [each for each in ([tables] if isinstance(tables, Paired) else tables) if _tells(each)]
     if not strata:
@@ -103,13 +102,13 @@ def association(tables: Paired | Sequence[Paired], level: float = 0.95) -> Assoc
 
 
 def _tells(paired: Paired) -> bool:
-    """Whether either finding differs among the rows."""
+    """Whether either finding varies among the rows."""
     both, first, second, neither = paired
     return bool(both + first and second + neither and both + second and first + neither)
 
 
 def _conditional(strata: Sequence[Paired], level: float) -> tuple[tuple[float, float, float], float]:
-    """By Fisher's noncentral hypergeometric distribution of the sum of `both`, given the margins of every table."""
+    """Exact results from Fisher's noncentral hypergeometric distribution of the sum of `both`, given all margins."""
     from scipy import optimize  # type: ignore[import-untyped]
 
     total = sum(each.both for each in strata)
@@ -129,15 +128,15 @@ def _conditional(strata: Sequence[Paired], level: float) -> tuple[tuple[float, f
     low = 0.0 if least else odds(lambda t: float(shares(t)[counts >= total].sum()) - tail)
     high = inf if most else odds(lambda t: tail - float(shares(t)[counts <= total].sum()))
     null = shares(0.0)
-    # Equally likely ones go together, up to rounding, as in scipy.
+    # Treat equally likely outcomes alike, up to rounding, as scipy does.
     p = float(null[null <= null[total - lowest] * (1 + 1e-7)].sum())
     return (middle, low, high), min(1.0, p)
 
 
 def _sums(strata: Sequence[Paired]) -> tuple[int, Floats, float]:
-    """The least sum of `both`, and the logarithm of in how many ways it and each one above can come about.
+    """The least sum of `both`, and the logarithm of the number of ways to reach it and each larger sum.
 
-    Ways are weighed by odds to that power near what was found, so that those that matter do not vanish in rounding.
+    The ways are weighted by a power of the odds near the observed value, so that the relevant ones do not underflow.
     """
     tilt = log(max(1e-9, sum((e.both + 0.5) * (e.neither + 0.5) / e.n for e in strata)))
     tilt -= log(max(1e-9, sum((e.first + 0.5) * (e.second + 0.5) / e.n for e in strata)))
@@ -152,7 +151,7 @@ def _sums(strata: Sequence[Paired]) -> tuple[int, Floats, float]:
 
 
 def log_ways(n: int, k: Ints) -> Floats:
-    """The logarithm of in how many ways k of n can be chosen."""
+    """The logarithm of the binomial coefficient n over k."""
     found: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return found
 
@@ -178,14 +177,17 @@ def _mantel_haenszel(strata: Sequence[Paired], level: float) -> tuple[tuple[floa
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """For the chance of a single false finding among all: S. Holm, Scand. J. Stat. 6 (1979) 65-70."""
+    """Adjusted p-values that control the family-wise error rate: S. Holm, Scand. J. Stat. 6 (1979) 65-70."""
     order = _ascending(ps)
     raised = ((len(ps) - rank) * ps[i] for rank, i in enumerate(order))
     return _back(order, [min(1.0, p) for p in accumulate(raised, max)])
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
-    """For the share of false ones among findings: Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57 (1995) 289-300."""
+    """Adjusted p-values that control the false discovery rate.
+
+    Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57 (1995) 289-300.
+    """
     order = _ascending(ps)[::-1]
     raised = (len(ps) / (len(ps) - rank) * ps[i] for rank, i in enumerate(order))
     return _back(order, [min(1.0, p) for p in accumulate(raised, min)])
@@ -204,12 +206,13 @@ def _back(order: Sequence[int], adjusted: Sequence[float]) -> list[float]:
 
 
 def bearing(totals: Floats, counts: Ints, labels: Sequence[int]) -> float | None:
-    """The p-value of no bearing: rows of totals and counts of each person's values, and the label of each.
+    """The p-value of a permutation test that labels make no difference.
 
-    Values may have several columns, such as one for every option of a choice: their means are then compared together,
-    each by its own scale. Exact where all arrangements can be tried. Else they are drawn, by a fixed seed, and no more
-    than it takes (J. Besag, P. Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991) 301-304). None where
-    there is nothing to compare.
+    Arguments are totals and counts of each person's values, and each person's label. Values may have several columns,
+    such as one per option of a choice: their means are compared jointly, each on its own scale. The test is exact if
+    all permutations can be enumerated. Otherwise permutations are drawn with a fixed seed until the p-value is known
+    well enough (J. Besag, P. Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991) 301-304). None if there is
+    nothing to compare.
     """
     numbers = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64)
     centred = totals - counts[:, None] * totals.sum(axis=0) / max(1, counts.sum())
@@ -227,7 +230,7 @@ def bearing(totals: Floats, counts: Ints, labels: Sequence[int]) -> float | None
 
 
 def _drawn(centred: Floats, counts: Ints, numbers: Ints, found: float) -> float:
-    """The share of drawn arrangements, the real one among them, that are as far apart as the real one."""
+    """The share of drawn permutations, including the data, that are at least as extreme as the data."""
     random, groups = np.random.default_rng(20_011), int(numbers.max()) + 1
     most = max(FIRST, min(MOST, ROOM // (len(numbers) * groups * centred.shape[1])))
     drawn = passed = 0
@@ -240,7 +243,7 @@ def _drawn(centred: Floats, counts: Ints, numbers: Ints, found: float) -> float:
 
 
 def _apart(centred: Floats, counts: Ints, arrangements: Ints, groups: int) -> Floats:
-    """How far apart the means of groups are, for each arrangement: their sum of squares."""
+    """The weighted sum of squares between the means of groups, for each permutation."""
     apart = np.zeros(len(arrangements))
     for group in range(groups):
         mine = (arrangements == group).astype(float)
@@ -250,7 +253,7 @@ def _apart(centred: Floats, counts: Ints, arrangements: Ints, groups: int) -> Fl
 
 
 def _ways(sizes: Sequence[int]) -> int:
-    """How many different arrangements there are of labels that so many people have."""
+    """The number of distinct permutations of labels with these group sizes."""
     ways, left = 1, sum(sizes)
     for size in sizes:
         ways *= comb(left, size)
@@ -259,7 +262,7 @@ def _ways(sizes: Sequence[int]) -> int:
 
 
 def _arrangements(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """All of them: for each group in turn, who of those left has its label."""
+    """All permutations: for each group in turn, who of those left has its label."""
     labels = [0] * sum(sizes)
 
     def fill(group: int, left: list[int]) -> Iterator[list[int]]:

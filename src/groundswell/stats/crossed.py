@@ -1,8 +1,8 @@
-"""Means of values that several learners got on the same cases, where learners and cases are both draws.
+"""Means of values of several trained policies on the same cases, with both as random samples.
 
-What is wanted is said of the method that made the learners, and of cases like these; so an interval must allow for
-another training coming out otherwise as well as for other cases. Cases that share something (a cluster) may be
-correlated. Of one learner alone nothing tells how learners differ: then what is said is said of that one.
+The conclusions are about the training method and about similar cases. So an interval accounts for another training run
+as well as for other cases. Cases of one cluster may be correlated. With a single policy its variation is unknown; the
+conclusions then hold for that policy only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HALVINGS = 25
 
 
 class Cells(NamedTuple):
-    """Values, which learner got each, and in which cluster its case is: numbers that mean the same on both sides."""
+    """Values with the policy and the cluster of each. The numbers mean the same on both sides."""
 
     values: Floats
     learner: Ints
@@ -32,9 +32,9 @@ class Cells(NamedTuple):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A mean, share or difference, and where it lies; or `reason` says why that cannot be told.
+    """A mean, share or difference with its interval; else `reason` says why there is none.
 
-    `p` is that of a difference of nothing, and agrees with the interval: below 0.05 where that at 95% leaves 0 out.
+    `p` is the p-value of no difference. It agrees with the interval: below 0.05 if the 95% interval excludes 0.
     """
 
     value: float | None
@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Parts(NamedTuple):
-    """What a side adds to the variance: learners, learners within clusters; and what each cluster adds to the mean."""
+    """A side's parts of the variance: policies, policies within clusters, and what each cluster adds to the mean."""
 
     by_learner: float
     by_both: float
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
 
 
 def cells(values: Sequence[float], learner: Sequence[int], cluster: Sequence[int]) -> Cells:
-    """Values as they are reckoned with."""
+    """Build cells."""
     return Cells(
         np.asarray(values, dtype=float), np.asarray(learner, dtype=np.int64), np.asarray(cluster, dtype=np.int64)
     )
@@ -69,7 +69,7 @@ def mean(side: Cells, level: float = 0.95) -> Found:
 
 
 def difference(one: Cells, other: Cells | None, level: float = 0.95) -> Found:
-    """The mean of one side less that of the other, which other learners got on the same cases."""
+    """The mean of one side minus that of the other, which has other policies on the same cases."""
     sides = [one] if other is None else [one, other]
     if any(not len(each.values) for each in sides):
         return _found(None, None, sides, NOTHING)
@@ -83,11 +83,11 @@ def difference(one: Cells, other: Cells | None, level: float = 0.95) -> Found:
 
 
 def share(side: Cells, level: float = 0.95) -> Found:
-    """The mean of values that are 0 or 1: Wilson's interval at as many independent ones as these are worth.
+    """The mean of values that are 0 or 1, with Wilson's interval at the effective sample size.
 
-    That is n over the design effect, with the quantile of Student's t in place of the normal one: E. L. Korn, B. I.
-    Graubard, Survey Methodology 24 (1998) 193-201. Where all are the same, each cluster counts as one, and the interval
-    is exact.
+    The effective sample size is n over the design effect, and the quantile is Student's t instead of the normal one:
+    E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. If all values are equal, each cluster counts as
+    one, and the interval is exact.
     """
     if not len(side.values):
         return _found(None, None, [side], NOTHING)
@@ -99,7 +99,7 @@ def share(side: Cells, level: float = 0.95) -> Found:
 
 
 def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found:
-    """The same of values that are 0 or 1: from the intervals of both shares, by how the two hang together.
+    """The difference of two shares, from the intervals of both and their correlation.
 
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
     1693-1702.
@@ -123,10 +123,10 @@ def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found
 def spread_of(sides: Sequence[Cells]) -> Spread:
     """The variance of a mean, or of the difference of two.
 
-    Learners and clusters are crossed random effects, and each side has learners of its own: variance by clusters, and
-    by learners, less what is counted in both; at least what either has alone. F. E. Satterthwaite's degrees of freedom,
-    Biometrics Bulletin 2 (1946) 110-114. So it is done for readers and cases in radiology: S. L. Hillis, Statistics in
-    Medicine 26 (2007) 596-619.
+    Policies and clusters are crossed random effects, and each side has its own policies: the variance between clusters
+    plus the variance between policies, minus what both count; at least that of either alone. Degrees of freedom:
+    F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110-114. The same method is used for readers and cases in
+    radiology: S. L. Hillis, Statistics in Medicine 26 (2007) 596-619.
     """
     clusters = distinct(np.concatenate([each.cluster for each in sides]))
     if clusters < ENOUGH:
@@ -158,7 +158,7 @@ def _parts(side: Cells, size: int, clusters: int) -> Parts:
 
 
 def _agreeing(at: Callable[[float], Interval]) -> float:
-    """The p at which an interval just holds 0."""
+    """The p-value at which the interval just includes 0."""
     low, high = log(LEAST_P), 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -168,7 +168,7 @@ def _agreeing(at: Callable[[float], Interval]) -> float:
 
 
 def _share(side: Cells, variance: float, t: float, level: float) -> Interval:
-    """Wilson's interval with so many standard errors; the exact one of clusters where nothing varies."""
+    """Wilson's interval with this many standard errors; the exact one over clusters if all values are equal."""
     value = _value([side])
     if not variance:
         return worth(value, distinct(side.cluster), level)

@@ -1,8 +1,8 @@
-"""Before a run: how many trials it takes to see what one is looking for, and what so many can show.
+"""Before a run: how many trials are needed to detect a difference, and what a given number can detect.
 
-Exact powers are those of the very tests of `compare.py`, summed over all that is likely to come out. Where that is too
-much (`EXACT`), they are those of a normal approximation; every result says which it is. An exact power goes up and down
-a little as n grows, since counts are whole: the n that is found is enough, and one fewer is not.
+Exact powers are those of the tests in `compare.py`, summed over all likely outcomes. Beyond `EXACT` outcomes a normal
+approximation is used; every result says which. Exact power does not grow steadily with n, since counts are whole
+numbers: the n that is returned is enough, and one fewer is not.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from groundswell.stats.compare import Floats, log_ways
 from groundswell.stats.rates import Rate
 
 EXACT = 200_000
-"""Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of
-a half, nearly twenty thousand at a hundredth."""
+"""Up to this many outcomes, powers of independent rates are exact: about six hundred rows per arm at rates of a half,
+nearly twenty thousand at a hundredth.
+"""
 EXACT_PAIRED = 10_000_000
-"""Up to so many rows, powers of paired rates are exact."""
+"""Up to this many rows, powers of paired rates are exact."""
 MOST = 10**9
 FINE = 1e-4
-"""How closely a difference is sought."""
+"""Precision of the search for a difference."""
 
 Method = Literal["exact", "normal"]
 
 
 class Power(msgspec.Struct, frozen=True):
-    """How likely n rows (per arm, if there are two) are to show a difference, and how that was reckoned."""
+    """The probability that n rows (per arm, if there are two) show a difference, and the method of computing it."""
 
     n: int
     power: float
@@ -41,14 +42,14 @@ class Power(msgspec.Struct, frozen=True):
 
 
 class Detectable(msgspec.Struct, frozen=True):
-    """The nearest rates on either side that n rows tell from a rate; None where there is none on that side."""
+    """The nearest rates below and above that n rows can distinguish from a rate; None if there is none."""
 
     below: float | None
     above: float | None
 
 
 def width(rate: float, n: int, level: float = 0.95) -> float:
-    """How wide the interval of a rate will be, about: that of the count nearest to what is expected."""
+    """The expected width of the interval of a rate."""
     _check_rate(rate)
     _check_n(n)
     low, high = Rate(min(n, floor(rate * n + 0.5)), n).interval(level)
@@ -56,14 +57,14 @@ def width(rate: float, n: int, level: float = 0.95) -> float:
 
 
 def n_for_width(rate: float, at_most: float, level: float = 0.95) -> int:
-    """How many trials it takes until the interval of a rate is that narrow."""
+    """Number of trials until the interval of a rate is at most this wide."""
     if not 0 < at_most < 1:
         raise ValueError(f"width {at_most}: must be between 0 and 1")
     return _smallest(lambda n: width(rate, n, level) <= at_most)
 
 
 def power_of_two(one: float, other: float, n: int, *, n_other: int | None = None, alpha: float = 0.05) -> Power:
-    """How likely Fisher's test is to tell two independent rates apart, with n rows each, or n and n_other."""
+    """The power of Fisher's test for two independent rates, with n rows each, or n and n_other."""
     _check(one, other, alpha)
     arms = n, n if n_other is None else n_other
     _check_n(min(arms))
@@ -74,7 +75,7 @@ def power_of_two(one: float, other: float, n: int, *, n_other: int | None = None
 
 
 def n_for_two(one: float, other: float, *, power: float = 0.8, alpha: float = 0.05) -> Power:
-    """How many rows per arm it takes to tell two independent rates apart with that power."""
+    """Rows per arm needed to distinguish two independent rates with that power."""
     _check(one, other, alpha, power)
     _check_apart(one, other)
     n = _smallest(lambda n: power_of_two(one, other, n, alpha=alpha).power >= power)
@@ -82,7 +83,7 @@ def n_for_two(one: float, other: float, *, power: float = 0.8, alpha: float = 0.
 
 
 def detectable(rate: float, n: int, *, power: float = 0.8, alpha: float = 0.05) -> Detectable:
-    """The nearest rates that n rows per arm tell from this one with that power."""
+    """The nearest rates that n rows per arm can distinguish from this one with that power."""
     _check(rate, rate, alpha, power)
     return _nearest(rate, lambda other: power_of_two(rate, other, n, alpha=alpha).power >= power)
 
@@ -96,9 +97,9 @@ def power_of_paired(
     correlation: float = 0.0,
     alpha: float = 0.05,
 ) -> Power:
-    """How likely McNemar's test is to tell two rates on the same n rows apart.
+    """The power of McNemar's test for two rates on the same n rows.
 
-    `discordance` is the share of rows in which the two differ. Without it, it follows from the correlation (phi).
+    `discordance` is the share of rows in which the two differ. By default it is derived from the correlation (phi).
     """
     _check(one, other, alpha)
     _check_n(n)
@@ -117,7 +118,7 @@ def n_for_paired(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> Power:
-    """How many rows it takes to tell two rates on the same rows apart with that power."""
+    """Rows needed to distinguish two rates on the same rows with that power."""
     _check(one, other, alpha, power)
     _check_apart(one, other)
 
@@ -130,7 +131,7 @@ def n_for_paired(
 def detectable_paired(
     rate: float, n: int, *, correlation: float = 0.0, power: float = 0.8, alpha: float = 0.05
 ) -> Detectable:
-    """The nearest rates on the same n rows that can be told from this one with that power."""
+    """The nearest rates that can be distinguished from this one on the same n rows with that power."""
     _check(rate, rate, alpha, power)
 
     def enough(other: float) -> bool:
@@ -142,7 +143,7 @@ def detectable_paired(
 
 
 def _totals(one: float, other: float, n: int, n_other: int) -> range:
-    """How many may pass in both arms together."""
+    """The likely totals of both arms."""
     variance = n * one * (1 - one) + n_other * other * (1 - other)
     return _likely(n * one + n_other * other, variance, n + n_other)
 
@@ -157,9 +158,12 @@ def _fisher_power(one: float, other: float, n: int, n_other: int, alpha: float) 
 
 
 def _rejected(shares: Floats, alpha: float) -> NDArray[np.bool_]:
-    """The outcomes that Fisher's test rejects: with all that are no more likely, they are likely by alpha at most."""
+    """The outcomes that Fisher's test rejects.
+
+    These are the least likely ones, as long as their total probability is at most alpha.
+    """
     order = np.argsort(shares, kind="stable")
-    # Equally likely ones go together, up to rounding, as in scipy.
+    # Treat equally likely outcomes alike, up to rounding, as scipy does.
     together = np.searchsorted(shares[order], shares * (1 + 1e-7), side="right")
     ps = np.concatenate([[0.0], np.cumsum(shares[order])])[together]
     rejected: NDArray[np.bool_] = ps <= alpha
@@ -173,19 +177,22 @@ def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int)
 
 
 def _binomial(n: int, p: float, k: NDArray[np.int64]) -> Floats:
-    """How likely each count k of n is. (That of scipy overflows for the smallest p.)"""
+    """Binomial probabilities of the counts k of n. (scipy's overflow for the smallest p.)"""
     shares: Floats = np.exp(log_ways(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
     return shares
 
 
 def _likely(mean: float, variance: float, most: int) -> range:
-    """The counts around a mean; others are less likely than one in a billion, all together."""
+    """The counts around a mean. All others together have a probability below one in a billion."""
     reach = 8 * sqrt(variance) + 20
     return range(max(0, floor(mean - reach)), min(most, ceil(mean + reach)) + 1)
 
 
 def _normal_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
-    """With a correction, as Fisher's test is: J. L. Fleiss, A. Tytun and H. K. Ury, Biometrics 36 (1980) 343-346."""
+    """With continuity correction, like Fisher's test:
+
+    J. L. Fleiss, A. Tytun and H. K. Ury, Biometrics 36 (1980) 343-346.
+    """
     apart, ratio = abs(one - other), n_other / n
     if not apart:
         return alpha
@@ -204,7 +211,7 @@ def _mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:
     either = min(1.0, first + second)
     likely = _likely(n * either, n * either * (1 - either), n)
     differ = np.arange(likely.start, likely.stop)
-    # The most of the fewer side with which the exact test still rejects; below 0 if none does.
+    # The largest count on the smaller side with which the exact test still rejects; below 0 if none.
     most = binom.ppf(alpha / 2, differ, 0.5)
     most = np.where(2 * binom.cdf(most, differ, 0.5) <= alpha, most, most - 1)
     share = first / (first + second)
@@ -222,7 +229,7 @@ def _normal_mcnemar_power(first: float, second: float, n: int, alpha: float) -> 
 
 
 def _normal(shift: float, under: float, real: float, alpha: float) -> float:
-    """The chance of a normal variable to pass the bound that alpha sets where there is no difference."""
+    """The probability that a normal variable exceeds the critical value at alpha."""
     missing = NormalDist().inv_cdf(1 - alpha / 2) * under - shift
     return 1 - NormalDist().cdf(missing / real) if real else float(missing <= 0)
 
@@ -233,23 +240,25 @@ class _Discordant(NamedTuple):
 
 
 def _discordant(one: float, other: float, discordance: float | None, correlation: float) -> _Discordant:
-    """The shares of rows with the first finding alone and with the second alone."""
+    """The shares of rows with only the first finding and with only the second."""
     if discordance is None:
         lowest, highest = _correlations(one, other)
         if not lowest - 1e-9 <= correlation <= highest + 1e-9:
             raise ValueError(
-                f"correlation {correlation}: rates of {one} and {other} allow {lowest:.3f} to {highest:.3f}"
+                f"correlation {correlation}: must be between {lowest:.3f} and {highest:.3f} at rates {one} and {other}"
             )
         both = one * other + correlation * _scale(one, other)
         return _Discordant(max(0.0, one - both), max(0.0, other - both))
     least, most = abs(one - other), min(one + other, 2 - one - other)
     if not least - 1e-9 <= discordance <= most + 1e-9:
-        raise ValueError(f"discordance {discordance}: rates of {one} and {other} allow {least:.3f} to {most:.3f}")
+        raise ValueError(
+            f"discordance {discordance}: must be between {least:.3f} and {most:.3f} at rates {one} and {other}"
+        )
     return _Discordant(max(0.0, (discordance + one - other) / 2), max(0.0, (discordance + other - one) / 2))
 
 
 def _correlations(one: float, other: float) -> tuple[float, float]:
-    """The least and the greatest correlation that two rates can have. None at all is always possible.
+    """The least and greatest possible correlation of two rates. 0 is always possible.
 
     For rates next to 0 or 1 both are so small that rounding may put them on the same side of 0.
     """
@@ -268,7 +277,7 @@ def _smallest(enough: Callable[[int], bool]) -> int:
     few, many = 0, 1
     while not enough(many):
         if many > MOST:
-            raise ValueError(f"more than {MOST:,} trials would be needed: look for something larger")
+            raise ValueError(f"more than {MOST:,} trials would be needed; choose a larger difference or width")
         few, many = many, 2 * many
     while many - few > 1:
         middle = (few + many) // 2
@@ -310,4 +319,4 @@ def _check_n(n: int) -> None:
 
 def _check_apart(one: float, other: float) -> None:
     if one == other:
-        raise ValueError(f"rates {one} and {other}: no n tells equal rates apart")
+        raise ValueError(f"rates {one} and {other}: must differ")

@@ -1,4 +1,4 @@
-"""Rates of things that happened or did not, with confidence intervals; and the difference of two on the same rows."""
+"""Rates with confidence intervals, and differences of two rates on the same rows."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import NamedTuple
 from scipy.special import betainccinv, betaincinv  # type: ignore[import-untyped]
 
 FEW = 100
-"""Up to so many, an interval is exact. Above, Wilson's is as good and not too wide."""
+"""Up to this n, intervals are exact. Above, Wilson's is as good and narrower."""
 
 
 class Interval(NamedTuple):
-    """Where a figure lies, as far as the data can tell."""
+    """A confidence interval."""
 
     low: float
     high: float
 
 
 class Rate(NamedTuple):
-    """So many of n passed."""
+    """A count of successes out of n."""
 
     passed: int
     n: int
 
     @property
     def value(self) -> float | None:
-        """The share that passed; None of nothing."""
+        """The share that passed; None if n is 0."""
         return self.passed / self.n if self.n else None
 
     def interval(self, level: float = 0.95) -> Interval:
-        """A confidence interval: exact for few, and where none or all passed; Wilson's otherwise."""
+        """The confidence interval: exact for small n, or if none or all passed; otherwise Wilson's."""
         if self.n <= FEW or self.passed in (0, self.n):
             return exact(self.passed, self.n, level)
         return wilson(self.passed, self.n, level)
 
 
 def worth(share: float, n: float, level: float = 0.95) -> Interval:
-    """The interval of a share of values that are worth n independent ones, which need not be a whole number.
+    """The interval of a share at an effective sample size of n, which need not be an integer.
 
     E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts,
     Survey Methodology 24 (1998) 193-201.
@@ -55,7 +55,7 @@ def wilson(passed: int, n: int, level: float = 0.95) -> Interval:
 
 
 def exact(passed: int, n: int, level: float = 0.95) -> Interval:
-    """The interval that covers at least as often as it says.
+    """The exact interval, whose coverage is never below its level.
 
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934) 404-413.
     """
@@ -64,11 +64,11 @@ def exact(passed: int, n: int, level: float = 0.95) -> Interval:
 
 
 def score(share: float, n: float, z: float) -> Interval:
-    """Wilson's interval of a share of n values that reaches z standard errors to either side."""
+    """Wilson's interval of a share of n values, with z standard errors to either side."""
     more = z * z / n
     middle = (share + more / 2) / (1 + more)
     half = z * sqrt(share * (1 - share) / n + more / (4 * n)) / (1 + more)
-    # Rounding must not put the share itself outside.
+    # Rounding must not exclude the share itself.
     return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
 
 
@@ -95,12 +95,12 @@ def apart(one: float, its: Interval, other: float, others: Interval, rho: float 
 
 
 def quantile(level: float) -> float:
-    """So many standard errors on either side hold a normal variable at that level."""
+    """The two-sided normal quantile at that level, in standard errors."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 class Paired(NamedTuple):
-    """Two yes-or-no findings on the same rows: how often both, only the first, only the second, neither."""
+    """Two yes-or-no findings on the same rows: counts of both, only the first, only the second, neither."""
 
     both: int
     first: int
@@ -109,20 +109,20 @@ class Paired(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return sum(self)
 
     @property
     def difference(self) -> float | None:
-        """The rate of the first less that of the second; None of nothing."""
+        """The rate of the first minus that of the second; None without rows."""
         return (self.first - self.second) / self.n if self.n else None
 
     def interval(self, level: float = 0.95, effect: float = 1.0) -> Interval:
-        """Where the difference lies, if so many rows (the design effect) are worth one independent row.
+        """The interval of the difference. `effect` is the design effect of the rows.
 
-        The tenth method of R. G. Newcombe, Improved confidence intervals for the difference between binomial
-        proportions based on paired data, Statistics in Medicine 17 (1998) 2635-2650: Wilson's intervals of both
-        rates, put together by how the two findings hang together.
+        Method 10 of R. G. Newcombe, Improved confidence intervals for the difference between binomial proportions based
+        on paired data, Statistics in Medicine 17 (1998) 2635-2650, which combines the Wilson intervals of both rates by
+        their correlation.
         """
         if self.n == 0:
             return Interval(-1.0, 1.0)
@@ -132,7 +132,7 @@ class Paired(NamedTuple):
         return apart(one, score(one, n, z), two, score(two, n, z), self._correlation(effect))
 
     def _correlation(self, effect: float) -> float:
-        """Pearson's phi of the two, drawn towards 0 as the method has it."""
+        """Pearson's phi of the two, with the method's shrinkage towards 0."""
         both, first, second, neither = (count / effect for count in self)
         below = (both + first) * (second + neither) * (both + second) * (first + neither)
         if not below:
@@ -143,7 +143,7 @@ class Paired(NamedTuple):
 
 
 class Twice(NamedTuple):
-    """What can happen to each of the two of a pair: pairs in which it happened to both, to one, to none."""
+    """An event that can happen to each member of a pair: pairs in which it happened to both, to one, to none."""
 
     both: int
     one: int
@@ -151,17 +151,17 @@ class Twice(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many pairs."""
+        """Number of pairs."""
         return sum(self)
 
     @property
     def value(self) -> float | None:
-        """The share of single ones, two per pair, to which it happened; None of nothing."""
+        """The share of members, two per pair, to which it happened; None without pairs."""
         return (2 * self.both + self.one) / (2 * self.n) if self.n else None
 
     @property
     def correlation(self) -> float | None:
-        """How much the two of a pair hang together: 0 not at all, 1 wholly; None where that cannot be told.
+        """The correlation within pairs, from 0 to 1; None if it cannot be estimated.
 
         The intraclass correlation by analysis of variance: R. A. Fisher, Statistical Methods for Research Workers
         (1925), chapter 7.
@@ -174,12 +174,12 @@ class Twice(NamedTuple):
         return (between - within) / (between + within)
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the share lies: that of as many independent ones as these are worth.
+        """The interval of the share, at the effective sample size.
 
-        Pairs are worth 2n / (1 + correlation) independent ones: E. L. Korn and B. I. Graubard, Confidence intervals
-        for proportions with small expected number of positive counts, Survey Methodology 24 (1998) 193-201. A
-        negative correlation counts as 0, so they are worth 2n at the most; where none can be told, the two of a pair
-        count as one, so they are worth n. As for a `Rate`, few are exact and many are Wilson's.
+        The effective sample size of n pairs is 2n / (1 + correlation): E. L. Korn and B. I. Graubard, Confidence
+        intervals for proportions with small expected number of positive counts, Survey Methodology 24 (1998) 193-201.
+        A negative correlation counts as 0. If the correlation cannot be estimated, it counts as 1. As for a `Rate`,
+        intervals of small samples are exact, others are Wilson's.
         """
         _check(min(self), self.n, level)
         share, together = self.value, self.correlation
@@ -191,6 +191,6 @@ class Twice(NamedTuple):
 
 def _check(passed: int, n: int, level: float) -> None:
     if not 0 <= passed <= n:
-        raise ValueError(f"{passed} of {n}: no more can pass than there are")
+        raise ValueError(f"{passed} of {n}: the first must be between 0 and the second")
     if not 0 < level < 1:
         raise ValueError(f"level {level}: must be between 0 and 1")

@@ -1,6 +1,6 @@
-"""How strong each model is: attack and defence from who leaked to whom, and strength from who beat whom.
+"""Strengths of models: attack and defence from who leaked to whom, and overall strength from who beat whom.
 
-Both are logistic models, fitted by maximum likelihood to the data and to many draws of them at once.
+Both are logistic models, fitted by maximum likelihood to the data and to many bootstrap samples at once.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 FIRM = 1e3
-"""How firmly the fit holds strengths to a sum of 0. In the end they have it exactly."""
+"""Penalty that keeps the sum of strengths near 0 during the fit. The results are centred exactly."""
 ALIKE = 6
-"""Strengths that agree to so many decimals share a rank."""
+"""Strengths that agree to this many decimals share a rank."""
 RIDGE = 0.01
-"""Every parameter is drawn towards 0 as by a normal prior with a standard deviation of 10. On the scale of log odds
-that is too little to matter, and enough that what never or always happened has a finite strength."""
+"""Every parameter has a normal prior with a standard deviation of 10. On the scale of log odds that is negligible, but
+it keeps strengths finite for models that never or always leaked.
+"""
 LOOSE = 0.01
-"""So much of the ridge is left where it is tried what it holds ..."""
+"""The part of the ridge that is kept in the second fit, which shows what only the ridge bounds ..."""
 HELD = 0.5
-"""... and what moves by more than this then is held by the ridge and not by data. One with a single event to the other
-side moves by a tenth or two, one that runs away by two or more, however many rows there are."""
+"""... A parameter that moves by more than this in the second fit is bounded by the ridge and not by data. With a single
+event on the other side it moves by a tenth or two; an unbounded one moves by two or more, whatever the number of rows.
+"""
 STEPS = 60
 CLOSE = 1e-8
 HALVINGS = 12
 LONGEST = 4.0
 ROOM = 4_000_000
-"""Data sets are fitted together as long as their matrices have no more entries than that."""
+"""Data sets are fitted together as long as their matrices have at most this many entries."""
 
 
 class Meeting(NamedTuple):
-    """Interactions in which `first` spoke first: in how many leaked the secrets of both, of one, of neither.
+    """Interactions in which `first` spoke first: counts of those in which both secrets leaked, one, or neither.
 
-    `first_only` counts those in which the secret of the first speaker leaked and that of the second did not.
+    `first_only` counts those in which only the first speaker's secret leaked.
     """
 
     first: str
@@ -53,7 +55,7 @@ class Meeting(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """How often each of two won. If seats count, `first` had the first."""
+    """How often each of two won. If seats count, `first` had the first seat."""
 
     first: str
     second: str
@@ -62,7 +64,7 @@ class Contest(NamedTuple):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A figure on the scale of log odds; no interval if nothing in the data bounds it."""
+    """An estimate on the scale of log odds; no interval if the data do not bound it."""
 
     value: float
     low: float | None
@@ -70,9 +72,9 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A strength on the scale of log odds, with a mean of 0 over all, and where it ranks: 1 is the strongest.
+    """A strength on the scale of log odds, centred to a mean of 0, and its rank: 1 is the strongest.
 
-    No value if the data cannot tell it; no interval if nothing in the data bounds it.
+    No value if the data do not determine it; no interval if the data do not bound it.
     """
 
     value: float | None
@@ -83,7 +85,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Strength(msgspec.Struct, frozen=True):
-    """How well a model gets others' secrets, how well it keeps its own, and both together (their sum)."""
+    """How well a model obtains others' secrets (attack), keeps its own (defence), and the sum of both."""
 
     model: str
     attack: Standing
@@ -92,16 +94,16 @@ class Strength(msgspec.Struct, frozen=True):
 
 
 class Strengths(msgspec.Struct, frozen=True):
-    """What `strengths` finds.
+    """The result of `strengths`.
 
     models: the strongest first.
     base: the log odds of a leak between average models.
-    seat: how much higher they are for who speaks first; None if the meetings cannot tell that from strengths, as
-        when each two met in one order only. Then the strengths hold what seats did, too.
-    connected: whether all models met, if only through others. If not, there are no strengths: rate apart who met.
-    apart: whether attack and defence can be told apart. That takes self-play, or three models that all met, or
-        another odd ring; overall strengths need none.
-    separated: models with a strength that has no bound: they never or always leaked, or never or always got secrets.
+    seat: how much higher they are for the first speaker; None if the meetings do not separate it from the strengths,
+    for instance if each pair met in one order only. Then the strengths include the effect of the seat.
+    connected: whether all models are connected by meetings. If not, there are no strengths: rate each group separately.
+    apart: whether attack and defence can be separated. That needs self-play, or three models that all met, or
+    another odd cycle; overall strengths need neither.
+    separated: models with an unbounded strength: they never or always leaked, or never or always obtained secrets.
     """
 
     models: tuple[Strength, ...]
@@ -121,7 +123,7 @@ class Rated(msgspec.Struct, frozen=True):
 
 
 class Ratings(msgspec.Struct, frozen=True):
-    """What `bradley_terry` finds, the strongest first; the other fields are as in `Strengths`."""
+    """The result of `bradley_terry`, the strongest first; the other fields are as in `Strengths`."""
 
     players: tuple[Rated, ...]
     seat: Estimate | None
@@ -135,8 +137,8 @@ def strengths(meetings: Iterable[Meeting], *, level: float = 0.95, resamples: in
 
     The log odds that a model's secret leaks are base + attack of the other - defence of the model, + seat / 2 if it
     spoke first and - seat / 2 if it spoke second: the model of R. A. Bradley and M. E. Terry, Biometrika 39 (1952)
-    324-345, with two strengths each. Intervals are percentiles of a bootstrap that draws the interactions of each
-    meeting anew: both secrets of one at once, since they hang together.
+    324-345, with two strengths each. Intervals are percentiles of a bootstrap over the interactions of each meeting.
+    Both secrets of an interaction are resampled together, since they are correlated.
     """
     names, pairs, counts = _merged(meetings, level, resamples)
     size = len(names)
@@ -188,7 +190,7 @@ def bradley_terry(
 
 
 def _merged(rows: Iterable[Meeting] | Iterable[Contest], level: float, resamples: int) -> tuple[list[str], Ints, Ints]:
-    """Who there is, who met whom (as places in that list), and the counts; in an order that does not hang on theirs."""
+    """The models, the pairs that met (as indices) and their counts, in an order that does not depend on the input's."""
     if not 0 < level < 1:
         raise ValueError(f"level {level}: must be between 0 and 1")
     if resamples < 1:
@@ -206,7 +208,7 @@ def _merged(rows: Iterable[Meeting] | Iterable[Contest], level: float, resamples
 
 
 def _redrawn(counts: Ints, resamples: int, seed: int) -> Ints:
-    """The counts of each row (first axis) drawn anew as often as asked (second axis)."""
+    """The counts of each row (first axis), resampled as often as asked (second axis)."""
     random = np.random.default_rng(seed)
     n = counts.sum(axis=1)
     shares = counts / np.maximum(n, 1)[:, None]
@@ -215,13 +217,13 @@ def _redrawn(counts: Ints, resamples: int, seed: int) -> Ints:
 
 
 def _leaks(counts: Ints) -> Floats:
-    """How often the first speaker leaked and how often the second, in rows by turns; counts as `_redrawn` has them."""
+    """Leaks of the first and of the second speaker, in alternating rows; counts as `_redrawn` returns them."""
     first, second = counts[:, :, 0] + counts[:, :, 1], counts[:, :, 0] + counts[:, :, 2]
     return np.stack([first, second], axis=1).reshape(2 * len(counts), -1).astype(float)
 
 
 def _talks(pairs: Ints, size: int) -> Design:
-    """Two rows for a meeting: the first speaker defends, then the second."""
+    """Two rows per meeting: the first speaker defends, then the second."""
     selves, others = pairs.ravel(), pairs[:, ::-1].ravel()
     ones = np.ones(len(selves))
     columns = np.stack([0 * selves, 1 + others, 1 + size + selves, 0 * selves + 2 * size + 1], axis=1)
@@ -235,7 +237,7 @@ def _wins(pairs: Ints, size: int) -> Design:
 
 
 def _telling(design: Design, n: Ints) -> Design:
-    """The design as far as there are data; without the seat, the last parameter, where they cannot tell it."""
+    """The design for rows with data; without the seat, the last parameter, if the data do not determine it."""
     seen, seat = design.seen(n), design.size - 1
     return seen if seen.tells(_unit(design.size, seat)).all() else seen.without(seat)
 
@@ -248,7 +250,7 @@ def _penalty(size: int, *groups: range) -> Floats:
 
 
 def _parts(found: Fitted, size: int) -> tuple[Figures, Figures, Figures, Figures, Figures]:
-    """Attack, defence, overall, base and seat. What is taken off strengths to centre them goes to the base."""
+    """Attack, defence, overall, base and seat. Centring the strengths moves their mean to the base."""
     whole = 2 * size + 2
     attack, defence = _centred(whole, range(1, size + 1)), _centred(whole, range(size + 1, 2 * size + 1))
     base = _unit(whole, 0)
@@ -259,7 +261,7 @@ def _parts(found: Fitted, size: int) -> tuple[Figures, Figures, Figures, Figures
 
 
 def _centred(size: int, group: range) -> Floats:
-    """For each of a group of parameters, the weights that give it less the mean of the group."""
+    """For each of a group of parameters, the weights that subtract the mean of the group."""
     sums = np.eye(size)[group.start : group.stop]
     sums[:, group.start : group.stop] -= 1 / len(group)
     return sums
@@ -274,7 +276,7 @@ def _standings(figures: Figures, level: float) -> list[Standing]:
     tail = (1 - level) / 2
     lows, highs = np.quantile(drawn, [tail, 1 - tail], axis=1)
     best, worst = _ranks(drawn, tail) if told.all() else (np.ones(len(values)), np.full(len(values), len(values)))
-    for unbounded in (held & (values > 0), held & (values <= 0)):  # only the ridge tells these from each other
+    for unbounded in (held & (values > 0), held & (values <= 0)):  # only the ridge separates these
         if unbounded.any():
             best[unbounded], worst[unbounded] = best[unbounded].min(), worst[unbounded].max()
     return [
@@ -290,7 +292,7 @@ def _standings(figures: Figures, level: float) -> list[Standing]:
 
 
 def _ranks(drawn: Floats, tail: float) -> tuple[Floats, Floats]:
-    """The best and the worst rank of each row over the draws, tails left out; who is alike could have either rank."""
+    """The best and worst rank of each row over the draws, without the tails; ties could have either rank."""
     ascending = np.sort(np.round(drawn, ALIKE), axis=0)
     count = len(drawn)
     best, worst = np.empty(drawn.shape), np.empty(drawn.shape)
@@ -316,28 +318,28 @@ def _named(names: Sequence[str], chosen: Iterable[bool]) -> tuple[str, ...]:
 
 
 class Design(NamedTuple):
-    """The few parameters that each row of a model has, with their factors; and how many parameters there are."""
+    """The parameters of each row with their factors, and the number of parameters."""
 
     columns: Ints
     factors: Floats
     size: int
 
     def seen(self, n: Ints) -> Design:
-        """The design without rows of which there are none: they can tell nothing."""
+        """The design without empty rows."""
         return self._replace(factors=self.factors * (n > 0)[:, None])
 
     def without(self, column: int) -> Design:
-        """The design with one parameter that no row has."""
+        """The design without one parameter."""
         return self._replace(factors=self.factors * (self.columns != column))
 
     def tells(self, sums: Floats) -> Bools:
-        """Whether the rows can tell weighted sums of parameters, one row of weights for each."""
+        """Whether the rows determine weighted sums of parameters, one row of weights for each."""
         told: Bools = np.abs(sums @ _hidden(_matrices(self)[0])).max(axis=1, initial=0.0) < CLOSE
         return told
 
 
 class Fitted(NamedTuple):
-    """The parameters of the data (one column), what they are with next to no ridge, and those of draws of the data."""
+    """The parameters of the data (one column), the same almost without ridge, and those of bootstrap samples."""
 
     found: Floats
     loose: Floats
@@ -354,7 +356,7 @@ class Fitted(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Values, their draws, whether the rows can tell each, and whether each would run away but for the ridge."""
+    """Values, their draws, whether the rows determine each, and whether each is unbounded without the ridge."""
 
     values: Floats
     drawn: Floats
@@ -363,7 +365,7 @@ class Figures(NamedTuple):
 
 
 def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Floats) -> Fitted:
-    """The model of rows of which so many of n passed, and of draws of them (a column each)."""
+    """Fit the model to rows in which `passed` of n passed, and to bootstrap samples (a column each)."""
     rows, squares = _matrices(design)
     found = _climb(rows, squares, passed[:, None], n[:, None], penalty, np.zeros((design.size, 1)))
     loosened = penalty - (1 - LOOSE) * RIDGE * np.eye(design.size)
@@ -377,7 +379,7 @@ def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Fl
 
 
 def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:
-    """Newton's method on the penalised likelihood, which is concave; a step that does not climb is halved."""
+    """Newton's method on the penalised likelihood, which is concave. A step that does not improve it is halved."""
 
     def height(at: Floats) -> Floats:
         logits = rows @ at
@@ -414,14 +416,14 @@ def _bend(squares: Any, share: Floats, n: Floats, penalty: Floats) -> Floats:
 
 
 def _hidden(rows: Any) -> Floats:
-    """The directions in which parameters can go without any row noticing, a column each."""
+    """The directions of parameters that no row determines, a column each."""
     lengths, directions = np.linalg.eigh((rows.T @ rows).toarray())
     nowhere: Floats = directions[:, lengths < CLOSE * max(1.0, lengths.max())]
     return nowhere
 
 
 def _matrices(design: Design) -> tuple[Any, Any]:
-    """The design as a sparse matrix, and the one that makes all products of two columns, summed over rows."""
+    """The design as a sparse matrix, and the matrix that sums all products of two columns over rows."""
     from scipy import sparse  # type: ignore[import-untyped]
 
     columns, factors, size = design

@@ -1,11 +1,11 @@
-"""Rows of data that trials recorded, and what can be told of them with the trial as cluster.
+"""Rows that trials recorded, and their statistics with the trial as cluster.
 
     rows.rate("accepted", by=("proposer", "offer"))
     rows.mean("offer", by="proposer")
     rows.difference("accepted", between="proposer", adjust="holm")
 
-Rows of one trial hang together: its second round follows from its first. So a figure is as sure as the number of trials
-makes it, not the number of rows. Values that are None are left out.
+Rows of one trial are correlated: its second round depends on its first. So the number of trials, not of rows,
+determines the precision. Values that are None are left out.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ FEW = f"fewer than {ENOUGH} trials"
 
 
 class RowFigure(msgspec.Struct, frozen=True):
-    """A rate or a mean of the n values of a group, which so many trials gave, and where it lies.
+    """A rate or mean of the n values of a group, with the number of trials and the confidence interval.
 
-    Where no interval can be told, `reason` says why.
+    If there is no interval, `reason` says why.
     """
 
     group: dict[str, Value]
@@ -59,9 +59,9 @@ class RowFigure(msgspec.Struct, frozen=True):
 
 
 class RowDifference(msgspec.Struct, frozen=True):
-    """The mean of the first group less that of the second, where it lies, and how likely chance alone is.
+    """The mean of the first group minus that of the second, with its interval and p-value.
 
-    `p_adjusted` allows for all differences that were looked at together.
+    `p_adjusted` is corrected for all differences of the same call.
     """
 
     group: dict[str, Value]
@@ -79,9 +79,9 @@ class RowDifference(msgspec.Struct, frozen=True):
 
 
 class Rows(Sequence[Row]):
-    """All rows, in the order of trials; each has `trial`, the key of its trial, and `row`, its number there.
+    """All rows in the order of trials. Each has `trial`, the key of its trial, and `row`, its number there.
 
-    Where they are known, it also has `condition`, `model`, `replicate` and `seat`.
+    If known, a row also has `condition`, `model`, `replicate` and `seat`.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -109,12 +109,12 @@ class Rows(Sequence[Row]):
         return list(dict.fromkeys(name for row in self._rows for name in row))
 
     def where(self, **values: Value) -> Rows:
-        """The rows that have these values."""
+        """The rows with these values."""
         self._check(*values)
         return Rows(row for row in self._rows if all(row.get(name) == value for name, value in values.items()))
 
     def rate(self, column: str, by: By = (), *, level: float = 0.95) -> list[RowFigure]:
-        """How often a column is true, for each group of rows; groups come in the order of their values."""
+        """The rate of a true-or-false column, for each group of rows; groups are sorted by their values."""
         _check_level(level)
         return [
             _figure(group, *_parts(rows, column, yes_or_no=True), level, yes_or_no=True)
@@ -132,14 +132,14 @@ class Rows(Sequence[Row]):
     def difference(
         self, column: str, *, between: str, by: By = (), adjust: Adjust = "holm", level: float = 0.95
     ) -> list[RowDifference]:
-        """What every two values of `between` differ by, in the mean or the rate of a column, for each group of rows.
+        """The difference in the mean or rate of a column for every two values of `between`, for each group of rows.
 
-        A trial may have rows of both: then the two are compared within it.
+        If a trial has rows of both values, they are compared within the trial.
         """
         self._check(between)
         _check_level(level)
         if adjust not in ADJUSTED:
-            raise SettingsError(f"adjust {adjust!r}: there are {', '.join(ADJUSTED)}")
+            raise SettingsError(f"adjust {adjust!r}: must be one of {', '.join(ADJUSTED)}")
         found: list[RowDifference] = []
         for group, rows in self._groups(column, by):
             sides = [(key[between], some) for key, some in Rows(rows)._groups(column, between)]
@@ -153,7 +153,7 @@ class Rows(Sequence[Row]):
     @overload
     def frame(self, *, pandas: bool = False) -> Any: ...
     def frame(self, *, pandas: bool = False) -> Any:
-        """All rows as a polars DataFrame, or one of pandas: the long table of the run."""
+        """All rows as a polars DataFrame, or as a pandas one."""
         return frame(self._rows, None, pandas)
 
     def _groups(self, column: str, by: By) -> list[tuple[dict[str, Value], list[Row]]]:
@@ -177,7 +177,7 @@ class Rows(Sequence[Row]):
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
-        raise SettingsError(f"level {level}: give a share, as 0.95")
+        raise SettingsError(f"level {level}: must be between 0 and 1, such as 0.95")
 
 
 def _parts(rows: Sequence[Row], column: str, *, yes_or_no: bool) -> tuple[Floats, NDArray[np.int64]]:
@@ -209,7 +209,7 @@ def _figure(
 
 
 def _share(value: float, variance: float, n: int, trials: int, level: float) -> Interval:
-    """Wilson's interval at as many independent values as these are worth; one for each trial where all are the same.
+    """Wilson's interval at the effective sample size. If all values are equal, each trial counts as one.
 
     E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201.
     """
@@ -219,7 +219,7 @@ def _share(value: float, variance: float, n: int, trials: int, level: float) -> 
 
 
 def _scores(values: Floats, trials: NDArray[np.int64], count: int) -> Floats:
-    """What each trial adds to the mean, less what it would if it were like all of them."""
+    """The contribution of each trial to the mean, centred."""
     return np.asarray(np.bincount(trials, (values - values.mean()) / len(values), count), dtype=float)
 
 
@@ -253,9 +253,9 @@ def _difference(
     yes_or_no = all(set(np.unique(values).tolist()) <= {0.0, 1.0} for values, _ in sides)
     if variance <= 0:
         if not yes_or_no:
-            reason = "all values are the same" if value == 0 else "no spread within either group"
+            reason = "all values are the same" if value == 0 else "no variation within either group"
             return RowDifference(*told, None, None, None, None, n, trials, reason)
-        counts = [len(set(where.tolist())) for _, where in sides]  # each trial counts once: its rows are all alike
+        counts = [len(set(where.tolist())) for _, where in sides]  # each trial counts once, since its rows are equal
         rates = [
             Rate(round(float(values.mean())) * count, count) for (values, _), count in zip(sides, counts, strict=True)
         ]

@@ -1,28 +1,29 @@
-"""An interval that may be looked at after every trial: stop when it is narrow enough, and it still covers.
+"""An interval that stays valid however often you look: stop when it is narrow enough, and it still covers.
 
-The values are between 0 and 1 (a leak or none; the share of the two secrets that leaked) and their mean, given what
-came before, is always the same p. For any q, a value x of mean p multiplies a bet on q against p by
+The values are between 0 and 1 (a leak or none; the share of the two secrets that leaked) and their mean, given the
+earlier values, is always the same p. For any q, a value x of mean p multiplies a bet on q against p by
 
     (q/p)^x ((1-q)/(1-p))^(1-x)  <=  x q/p + (1-x) (1-q)/(1-p),
 
-the weighted geometric mean being at most the arithmetic one, and the right side is 1 in the mean. So the bet, and any
-mixture of bets over q, grows on average not at all, and by Ville's inequality it ever reaches 1/alpha with probability
-alpha at most. Mixed over q by Beta(1/2, 1/2), the bets have the closed form below, in the sum S of the values and
-F = n - S alone: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41
-(1970) 1397-1409. The p that the bet has not refuted by now are an interval.
+because a weighted geometric mean is at most the arithmetic one. The right side has mean 1. So the bet, and any mixture
+of bets over q, does not grow on average, and by Ville's inequality it reaches 1/alpha with probability at most alpha.
+Mixed over q by Beta(1/2, 1/2), the bets have the closed form below, which depends only on the sum S of the values and
+F = n - S: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41 (1970)
+1397-1409. The values of p that the bet has not refuted form an interval.
 
-Values that hang together, such as those of talks about the same words, do not have that mean given what came before.
-Divided by their design effect, sum and number are those of about as many values that do.
+Correlated values, such as those of conversations about the same words, violate the assumption about the mean. Dividing
+sum and number by the design effect gives about the equivalent number of independent values.
 
-Values that vary less than yes or no, such as shares of two secrets that leak apart, are covered more often than said.
+Values that vary less than yes or no, such as the share of two secrets that leak independently, are covered more often
+than the level states.
 
-Who knows beforehand how narrow the interval is to be bets better: on q = p + aim/2 against every p below the mean, and
-on q = p - aim/2 against every p above it, each at half of alpha. These bets grow fastest just where an interval of that
-width has its ends, so that about half as many values do: A. Wald, Sequential tests of statistical hypotheses, Ann.
-Math. Stat. 16 (1945) 117-186. `aim` says that; such an interval never gets much narrower than half of it.
+If the width is fixed beforehand (`aim`), other bets are better: on q = p + aim/2 against every p below the mean, and on
+q = p - aim/2 against every p above it, each at half of alpha. These bets grow fastest at the ends of an interval of
+that width, so about half as many values are needed: A. Wald, Sequential tests of statistical hypotheses, Ann. Math.
+Stat. 16 (1945) 117-186. Such an interval never gets much narrower than half of `aim`.
 
-The intersection of all intervals so far would be valid too and a little narrower. It is not taken: this interval
-follows from sum and number alone, whatever the order, and always holds the mean.
+The intersection of all intervals so far would also be valid and a little narrower. It is not used: this interval
+depends only on sum and number, whatever the order, and always contains the mean.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MOST = 10**12
 
 
 def anytime(total: float, n: float, level: float = 0.95, aim: float | None = None) -> Interval:
-    """Where the mean of n values with this total lies, whenever one looks; narrowest at the width that is aimed at."""
+    """The interval of the mean of n values with this total, valid at any time. It is narrowest at the width `aim`."""
     _check(total, n, level)
     total = min(float(total), float(n))
     if aim is not None:
@@ -54,10 +55,10 @@ def anytime(total: float, n: float, level: float = 0.95, aim: float | None = Non
 
 
 def _below(total: float, n: float, room: float) -> float:
-    """The lower root of room - total log p - (n - total) log(1 - p), by Newton on t = log(p / (1 - p)).
+    """The lower root of room - total log p - (n - total) log(1 - p), by Newton's method on t = log(p / (1 - p)).
 
-    In t it is room - total t + n log(1 + e^t): convex, and never under its left asymptote, so that Newton from where
-    the asymptote is 0 goes up to the root and never past it.
+    In t it is room - total t + n log(1 + e^t), which is convex and never below its left asymptote. So Newton's method,
+    started at the root of the asymptote, approaches the root from the left and never passes it.
     """
     if total <= 0:
         return 0.0
@@ -76,7 +77,7 @@ def _below(total: float, n: float, room: float) -> float:
 
 
 def _refuted(total: float, n: float, room: float, ahead: float) -> float:
-    """Up to where bets on what lies so far ahead have won: the more, the lower the mean that they were against."""
+    """The largest mean that bets on a value `ahead` above it have refuted. Lower means are refuted more strongly."""
     if total <= 0:
         return 0.0
     low, high = 0.0, total / n
@@ -87,14 +88,14 @@ def _refuted(total: float, n: float, room: float, ahead: float) -> float:
 
 
 def _won(total: float, rest: float, p: float, q: float) -> float:
-    """The logarithm of what a bet on q against p has become."""
+    """The logarithm of the value of a bet on q against p."""
     if rest <= 0:
         return total * log(q / p)
     return total * log(q / p) + rest * (log1p(-q) - log1p(-p)) if q < 1 else -inf
 
 
 class Running(msgspec.Struct, frozen=True):
-    """What came so far. Adding gives a new one."""
+    """Sum and number of the values so far. `add` returns a new one."""
 
     total: float = 0.0
     n: int = 0
@@ -102,37 +103,37 @@ class Running(msgspec.Struct, frozen=True):
     aim: float | None = None
 
     def add(self, value: float) -> Running:
-        """With one more value between 0 and 1."""
+        """Add one value between 0 and 1."""
         if not 0 <= value <= 1:
             raise ValueError(f"value {value}: must be between 0 and 1")
         return Running(self.total + value, self.n + 1, self.level, self.aim)
 
     @property
     def mean(self) -> float | None:
-        """The mean so far; None of nothing."""
+        """The mean so far; None without values."""
         return self.total / self.n if self.n else None
 
     @property
     def interval(self) -> Interval:
-        """Where the mean lies."""
+        """The interval of the mean."""
         return anytime(self.total, self.n, self.level, self.aim)
 
     @property
     def width(self) -> float:
-        """How wide the interval is."""
+        """The width of the interval."""
         low, high = self.interval
         return high - low
 
 
 def expected_n(rate: float, width: float, level: float = 0.95) -> int:
-    """About how many values it takes until an interval that aims at this width has it."""
+    """The expected number of values until an interval that aims at this width reaches it."""
     if not 0 <= rate <= 1:
         raise ValueError(f"rate {rate}: must be between 0 and 1")
     _check_width(width)
     few, enough = 0, 1
     while Running(rate * enough, enough, level, width).width > width:
         if enough > MOST:
-            raise ValueError(f"width {width}: so narrow takes more than {MOST:,} values")
+            raise ValueError(f"width {width}: would take more than {MOST:,} values; choose a larger width")
         few, enough = enough, 2 * enough
     while enough - few > 1:
         middle = ceil((few + enough) / 2)
@@ -147,7 +148,7 @@ def _check_width(width: float) -> None:
 
 
 def _check(total: float, n: float, level: float) -> None:
-    # Sums of fractions are off by rounding.
+    # Sums of fractions have rounding errors.
     if not 0 <= total <= n + 1e-9 * n:
         raise ValueError(f"total {total} of {n} values: must be between 0 and {n}")
     if not 0 < level < 1:

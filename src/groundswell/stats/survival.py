@@ -1,4 +1,4 @@
-"""How long something lasts: counts by the time at which it ended, or at which one stopped watching."""
+"""Survival analysis: counts by the time of an event, or of the last observation."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from groundswell.stats.rates import quantile, worth
 Counts = Mapping[int, int]
 Ints = NDArray[np.int64]
 ROUNDING = 1e-9
-"""What is less than this share of the largest is 0 but for rounding."""
+"""Values below this fraction of the largest count as 0."""
 
 
 class Lives(NamedTuple):
-    """How many ended at each time, and how many were last seen at each time without having ended."""
+    """Events by time, and censored observations by time of the last observation."""
 
     events: Counts
     censored: Counts
 
 
 class Step(msgspec.Struct, frozen=True):
-    """From this time on, this share is left."""
+    """The surviving share from this time on."""
 
     time: int
     at_risk: int
@@ -38,7 +38,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Mean(msgspec.Struct, frozen=True):
-    """The mean time until the end, or until `until` where it comes first."""
+    """The mean time until the event, restricted to `until`."""
 
     value: float
     low: float
@@ -47,7 +47,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class _Moments(NamedTuple):
-    """The times at which some ended, how many were still watched at each, and how many ended then."""
+    """The times of events, how many were at risk at each, and how many events there were."""
 
     times: Ints
     at_risk: Ints
@@ -55,11 +55,11 @@ class _Moments(NamedTuple):
 
 
 def curve(events: Counts, censored: Counts, level: float = 0.95, effect: float = 1.0) -> list[Step]:
-    """The share that is left after each time at which some ended.
+    """The surviving share after each time with an event.
 
     E. L. Kaplan and P. Meier, Nonparametric estimation from incomplete observations, J. Am. Stat. Assoc. 53 (1958)
-    457-481; Greenwood's variance on the log(-log) scale. Who is last seen at a time was still watched at it.
-    Where lives hang together, `effect` is how many of them are worth one: the variance is so many times as large.
+    457-481; Greenwood's variance on the log(-log) scale. An observation censored at a time is at risk at that time.
+    For correlated observations, `effect` is their design effect, by which the variance is multiplied.
     """
     steps: list[Step] = []
     share, spread, z = 1.0, 0.0, quantile(level)
@@ -70,16 +70,16 @@ def curve(events: Counts, censored: Counts, level: float = 0.95, effect: float =
             off = exp(z * sqrt(spread) / -log(share))
             low, high = share**off, share ** (1 / off)
         else:
-            # Nobody is left. The scale has no such point; but the share is no more than it was before.
+            # Nobody is left. The scale does not include 0; the share is at most what it was before.
             share, low, high = 0.0, 0.0, steps[-1].high if steps else worth(0.0, at_risk / effect, level).high
         steps.append(Step(time, at_risk, ended, share, low, high))
     return steps
 
 
 def logrank(groups: Sequence[tuple[Counts, Counts]]) -> float:
-    """The p of all groups lasting equally long: N. Mantel, Cancer Chemother. Rep. 50 (1966) 163-170.
+    """The p-value of equal survival in all groups: N. Mantel, Cancer Chemother. Rep. 50 (1966) 163-170.
 
-    1 where nothing could tell: fewer than two groups that anybody was in, or nothing that ended.
+    1 if there is nothing to compare: fewer than two non-empty groups, or no event.
     """
     groups = [group for group in groups if any(group[0].values()) or any(group[1].values())]
     if len(groups) < 2:
@@ -91,7 +91,7 @@ def logrank(groups: Sequence[tuple[Counts, Counts]]) -> float:
     share, weight = at_risk / n, d * (n - d) / np.maximum(n - 1, 1)
     surplus = (ended - d * share).sum(axis=1)
     spread = np.diag(share @ weight) - (share * weight) @ share.T
-    # The surpluses sum to 0: the last says nothing that the others do not.
+    # The surpluses sum to 0, so the last is redundant.
     spread = spread[:-1, :-1]
     statistic = float(surplus[:-1] @ np.linalg.pinv(spread, rcond=ROUNDING, hermitian=True) @ surplus[:-1])
     freedom = int(np.linalg.matrix_rank(spread, tol=ROUNDING * spread.max(initial=0.0), hermitian=True))
@@ -99,7 +99,7 @@ def logrank(groups: Sequence[tuple[Counts, Counts]]) -> float:
 
 
 def restricted_mean(events: Counts, censored: Counts, until: int | None = None, level: float = 0.95) -> Mean | None:
-    """The area under the curve up to a time, by default the last at which any was seen; None of nothing.
+    """The area under the curve up to a time, by default the last observation; None without observations.
 
     J. O. Irwin, The standard error of an estimate of expectation of life, J. Hygiene 47 (1949) 188-189.
     """
@@ -111,7 +111,7 @@ def restricted_mean(events: Counts, censored: Counts, until: int | None = None, 
         raise ValueError(f"until {until}: must be above 0")
     times, at_risk, ended = _moments(events, censored)
     if until > last and not (len(times) and at_risk[-1] == ended[-1]):
-        raise ValueError(f"until {until}: some had not ended at {last}, and nobody was watched beyond")
+        raise ValueError(f"until {until}: the last observation is at {last}, and some are censored then")
     times, at_risk, ended = (each[times <= until] for each in (times, at_risk, ended))
     areas = np.cumprod([1.0, *(1 - ended / at_risk)]) * np.diff([0, *times, until])
     later = areas.sum() - areas.cumsum()[:-1]
@@ -125,14 +125,14 @@ def _moments(events: Counts, censored: Counts) -> _Moments:
     for counts in (events, censored):
         for time, n in counts.items():
             if n < 0 or time < 0:
-                raise ValueError(f"{n} at time {time}: neither may be below 0")
+                raise ValueError(f"{n} at time {time}: neither may be negative")
     times = np.array(sorted(time for time, n in events.items() if n), dtype=np.int64)
     ended = np.array([events[time] for time in times.tolist()], dtype=np.int64)
     return _Moments(times, _watched(events, censored, times), ended)
 
 
 def _watched(events: Counts, censored: Counts, times: Ints) -> Ints:
-    """How many were still watched at each of the times."""
+    """How many were at risk at each of the times."""
     ends, counts = np.array([*events.items(), *censored.items()], dtype=np.int64).reshape(-1, 2).T
     watched: Ints = counts @ (ends[:, None] >= times)
     return watched

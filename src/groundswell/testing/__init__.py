@@ -1,12 +1,12 @@
-"""What tests of experiments, transports and stores are made of; it ships with the product.
+"""Tools for tests of experiments, transports and stores. They ship with the package.
 
-clock.py        FakeClock: hours pass in no time
-batch.py        a provider that keeps books in a file: batch-like and live-like transports over it
-provider.py     its batches as real providers have them: with limits, and with mishaps of your choice
-conformance.py  what every Transport and every Journal must do, as checks to run over your own
+clock.py        FakeClock: hours pass instantly
+batch.py        a provider that keeps its ledger in a file, with batch-like and live-like transports
+provider.py     batches like those of real providers, with limits and with faults of your choice
+conformance.py  checks for every Transport and every Journal, to run on your own
                 (transport_checks.py, journal_checks.py)
 crash.py        commits that fail and processes that kill themselves, at a moment of your choice
-experiments.py  check_experiment: what every experiment must do, in one call
+experiments.py  check_experiment: checks an experiment in one call
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["check_experiment"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import it when it is used: it needs the command line and the server."""
+    """Import it on first use, because it needs the command line and the server."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f"{__name__}.experiments").check_experiment

@@ -1,7 +1,7 @@
-"""A provider for tests that keeps books in a file, and two ways to reach it: in batches, or live.
+"""A provider for tests that keeps its ledger in a file, and two ways to reach it: in batches, or live.
 
-The books outlive a client that is killed, as a real provider would, so a test can ask afterwards what was
-ordered, by whom, how often, and what had to be paid for. Batches with limits and mishaps are in provider.py.
+The ledger outlives a client that is killed, like a real provider. So a test can check afterwards what was ordered, by
+whom, how often, and what was charged. Batches with limits and faults are in provider.py.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from groundswell.testing.clock import pause
 
 Answer = Reply | Embedding | Fault | str
 Script = Callable[[Request, int], Answer]
-"""Answers a request; the number says how often the same ask was placed before."""
+"""Answers a request; the number is how often the same ask was ordered before."""
 
 
 class Order(msgspec.Struct, frozen=True):
-    """One request in the books. Replies are paid for; faults are not."""
+    """One request in the ledger. Replies are charged; faults are not."""
 
     custom_id: str
     trial: int
@@ -35,21 +35,21 @@ class Order(msgspec.Struct, frozen=True):
 
     @property
     def ask(self) -> AskId:
-        """Who asked."""
+        """The id of the ask."""
         return AskId(self.trial, self.path)
 
     @property
     def paid(self) -> bool:
-        """Whether it cost something."""
+        """Whether it was charged."""
         return not isinstance(self.result, Fault)
 
 
 class Entry(msgspec.Struct, frozen=True, tag="entry", omit_defaults=True):
-    """What came in at once: a batch, or, with no batch id, requests that were sent live.
+    """Requests that arrived together: a batch or, without a batch id, live requests.
 
-    at, until  when a batch was made, and when it has ended, in Unix time
-    amount     what it takes of the provider's queue
-    turned     it was found too much for the queue when it was looked at: none of it is worked on
+    at, until  when a batch was created, and when it ends, in Unix time
+    amount     how much of the provider's queue it takes
+    turned     it exceeded the queue when it was validated: none of it is processed
     """
 
     batch: str | None
@@ -63,12 +63,12 @@ class Entry(msgspec.Struct, frozen=True, tag="entry", omit_defaults=True):
     cancelled: bool = False
 
     def done(self, now: float) -> int:
-        """How many requests of a batch are done by a time: one after the other."""
+        """How many requests of a batch are done at a time: one after the other."""
         part = 1.0 if now >= self.until else (now - self.at) / (self.until - self.at)
         return int(part * len(self.orders))
 
     def cut_off(self, at: float) -> Entry:
-        """The batch as it is once it was cancelled: what was not done by then is left undone, and costs nothing."""
+        """The batch after it was cancelled: requests that were not done by then are not charged."""
         if at >= self.until:
             return self
         done = self.done(at)
@@ -77,7 +77,7 @@ class Entry(msgspec.Struct, frozen=True, tag="entry", omit_defaults=True):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Somebody had a batch cancelled."""
+    """A batch was cancelled."""
 
     batch: str
     at: float
@@ -87,13 +87,16 @@ CANCELLED = Fault(FaultKind.CANCELLED, "the batch was cancelled")
 
 
 class ProviderBooks:
-    """An append-only file, one line an entry. Each is written at once, so that a kill leaves it whole or absent."""
+    """An append-only file with one line per entry.
+
+    Each is written at once, so a killed process leaves it whole or absent.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def entries(self) -> list[Entry]:
-        """Everything that was ever ordered, oldest first."""
+        """All orders, oldest first."""
         if not self.path.exists():
             return []
         found: list[Entry] = []
@@ -106,13 +109,13 @@ class ProviderBooks:
         return found
 
     def place(self, wave: Wave, script: Script, *, batch: bool) -> Entry:
-        """Take orders, answer them, and write both down."""
+        """Accept orders, answer them, and record both."""
         entry = self.draft(wave, script, batch=batch)
         self.write(entry)
         return entry
 
     def draft(self, wave: Wave, script: Script, *, batch: bool) -> Entry:
-        """Orders with their answers, before they are written down."""
+        """Orders with their answers, before they are recorded."""
         entries = self.entries()
         before = Counter(order.ask for entry in entries if not entry.turned for order in entry.orders)
         orders = tuple(self._order(wave, item, script, before[item.ask]) for item in wave.items)
@@ -135,7 +138,7 @@ class ProviderBooks:
         return Counter(order.ask for order in self._orders())
 
     def paid(self) -> Counter[AskId]:
-        """How often each ask was paid for."""
+        """How often each ask was charged."""
         return Counter(order.ask for order in self._orders() if order.paid)
 
     def custom_ids(self) -> Counter[str]:
@@ -153,7 +156,7 @@ class ProviderBooks:
         return Order(wave.custom_id(item.ask), item.ask.trial, item.ask.path, result)
 
     def write(self, row: Entry | Cancel) -> None:
-        """Add a line."""
+        """Append a line."""
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, msgspec.json.encode(row) + b"\n")
@@ -163,10 +166,10 @@ class ProviderBooks:
 
 
 class ScriptedBatch:
-    """Sends each wave as one batch, whose results are there after `takes` seconds, in any order.
+    """Sends each wave as one batch, whose results are ready after `takes` seconds, in any order.
 
-    Those of a batch that another session sent are there at once: it has had its time.
-    With `undecided`, the first so many calls of `adopt` cannot tell yet what became of a wave.
+    Results of another session's batch are ready at once. With `undecided`, the first calls of `adopt`, up to that
+    number, do not find out yet what became of a wave.
     """
 
     barrier = True
@@ -218,9 +221,9 @@ class ScriptedBatch:
 
 
 class ScriptedLive:
-    """Sends the requests of a wave side by side; each has its own delay of up to `slowest` seconds.
+    """Sends the requests of a wave concurrently; each has its own delay of up to `slowest` seconds.
 
-    All are on the books from the start, and nothing can be had again after a crash, as with a real live API.
+    All are in the ledger from the start, and nothing can be collected after a crash, as with a real live API.
     """
 
     barrier = False
@@ -264,5 +267,5 @@ class ScriptedLive:
 
 
 def _slowness(order: Order) -> int:
-    """How many halves of the longest delay a request takes: the same in every session."""
+    """The delay of a request, in halves of the longest: the same in every session."""
     return blake2b(f"{order.trial} {order.path}".encode(), digest_size=1).digest()[0] % 2 + 1

@@ -19,7 +19,7 @@ class Working(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether the thread is at work and will wake the event loop when it is done."""
+        """Whether the thread is working and will wake the event loop when it is done."""
         ...
 
 
@@ -58,7 +58,7 @@ class FakeClock:
         return cancel
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and call what becomes due, in order."""
+        """Let time pass, and call everything that becomes due, in order."""
         until = self._now + seconds
         while (due := self._next()) is not None and due <= until:
             self._fire()
@@ -78,7 +78,7 @@ class FakeClock:
         self._watched.append(working)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """As `asyncio.run`, with time jumping to the next timer whenever nothing else can go on."""
+        """Like `asyncio.run`, with time jumping to the next timer whenever nothing else can run."""
         with asyncio.Runner(loop_factory=lambda: _JumpingLoop(self)) as runner:
             return runner.run(work)
 
@@ -99,10 +99,10 @@ class FakeClock:
 
 
 class _JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop that moves a fake clock when it would otherwise wait for ever.
+    """An event loop that moves a fake clock when it would otherwise wait forever.
 
-    A loop waits without a time limit exactly when no callback is ready and no real timer is set. Work that was
-    given to threads is waited for; only then does the clock jump.
+    A loop waits without a time limit exactly when no callback is ready and no real timer is set. It waits for work in
+    threads; only then does the clock jump.
     """
 
     def __init__(self, clock: FakeClock) -> None:

@@ -1,11 +1,11 @@
-"""What every transport and every journal must do. Run these over an implementation of your own:
+"""Checks for every transport and every journal. Run them on your own implementation:
 
-    @pytest.mark.parametrize("check", transport_checks, ids=check_name)
-    def test_my_transport(check: TransportCheck) -> None:
-        asyncio.run(check(lambda: MyTransport(...)))
+@pytest.mark.parametrize("check", transport_checks, ids=check_name)
+def test_my_transport(check: TransportCheck) -> None:
+    asyncio.run(check(lambda: MyTransport(...)))
 
-A transport factory gives a new object each time, as another process would make it, that talks to the same other
-side; requests are chats, and any reply will do. A journal factory gives a `JournalCase`.
+A transport factory returns a new object each time, like another process, connected to the same server. Requests are
+chats, and any reply will do. A journal factory returns a `JournalCase`.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ __all__ = ["JournalCase", "JournalCheck", "TransportCheck", "check_name", "journ
 
 
 def check_name(check: Callable[..., Any]) -> str:
-    """What a check is about, for the ids of a parametrised test."""
+    """The name of a check, for the ids of a parametrised test."""
     return getattr(check, "__name__", repr(check)).replace("_", " ")

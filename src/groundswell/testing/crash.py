@@ -1,8 +1,8 @@
-"""Crashes at a moment of your choice, to see that a run survives them.
+"""Crashes at a moment of your choice, to test that a run survives them.
 
-A `CrashPoint` sits around every commit of a store. In process, `CrashingStore` makes one commit the last: it
-fails before it is durable, or is durable but nobody is told, and everything after it is refused, so that the
-engine on it may as well have died. With `kill_me` the process really dies.
+A `CrashPoint` wraps every commit of a store. In process, `CrashingStore` makes one commit the last: it fails before it
+is durable, or is durable without being reported, and everything after it is refused, as if the engine had died. With
+`kill_me` the process really dies.
 
     point = CrashPoint(commit=12, when="before")
     store = CrashingStore(Store(path, around=point.around), point)
@@ -27,22 +27,22 @@ When = Literal["before", "after"]
 
 
 class Crash(sqlite3.OperationalError):
-    """What a database driver says in a crash in process."""
+    """The database error of a simulated crash."""
 
 
 def fail() -> NoReturn:
     """Crash in process: this commit, and everything after it, fails."""
-    raise Crash("a crash was asked for here")
+    raise Crash("simulated crash")
 
 
 def kill_me() -> NoReturn:
     """Crash for real."""
     os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("unreachable: SIGKILL cannot be survived")
+    raise AssertionError("unreachable after SIGKILL")
 
 
 class CrashPoint:
-    """Counts commits, and crashes just before or just after one of them is durable. The first is 1; 0 is never."""
+    """Counts commits, and crashes just before or just after one of them is durable. The first is 1; 0 means never."""
 
     def __init__(self, commit: int, when: When, crash: Callable[[], None] = fail) -> None:
         self.seen = 0
@@ -69,7 +69,7 @@ class CrashPoint:
 
 
 class CrashingStore:
-    """A store that is dead after its crash point: it writes nothing more, and says nothing more of what it wrote."""
+    """A store that is dead after its crash point: it writes nothing more and reports nothing more."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store = store
@@ -90,7 +90,7 @@ class CrashingStore:
 
 
 class _CrashingRuns:
-    """The runs of a store, each change of which is a commit too."""
+    """The runs of a store. Each change of a run is also a commit."""
 
     def __init__(self, runs: RunTable, point: CrashPoint) -> None:
         self._runs = runs

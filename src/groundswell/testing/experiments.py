@@ -1,13 +1,13 @@
-"""What every experiment must do, as one check: `check_experiment(experiment, options={...}, folder=tmp_path)`.
+"""Check an experiment: `check_experiment(experiment, options={...}, folder=tmp_path)`.
 
     every option is described           and the short help has at most 40 lines
-    four ways are one                   flags, a TOML file, a JSON body and Python arguments give the same settings
-    it runs in each of them             and gives the same analysis and the same rows of data
-    an estimate sends nothing           and makes no run
+    four interfaces agree               flags, a TOML file, a JSON body and Python arguments give the same settings
+    it runs through each of them        and gives the same analysis and the same rows
+    an estimate sends nothing           and creates no run
     a killed run is resumed             kill -9 after some commits, then `runs resume`: the same analysis
-    bad values are refused by name      as the caller wrote the option
+    invalid values are refused          and the error names the option as the caller wrote it
 
-The options should be those of a short run, on models that need no key: `scripted/...` or `emulated/...`.
+Use the options of a short run, with models that need no key: `scripted/...` or `emulated/...`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from groundswell.web.settings import ServerSettings
 MOST_LINES = 40
 PATIENCE = 120.0
 BUILT_IN_WORDS = {"train": ["mutate", "train"], "evaluate": ["mutate", "evaluate"]}
-"""The words that call built-in commands, where they are not their names."""
+"""The words of built-in commands that differ from their names."""
 
 
 def check_experiment(
@@ -60,10 +60,10 @@ def check_experiment(
     words: Sequence[str] | None = None,
     kill_at: Sequence[int] = (4,),
 ) -> None:
-    """Check one command of an experiment, by default its only one; raises `AssertionError` for what is wrong.
+    """Check one command of an experiment, by default its only one. Raises `AssertionError` for an error.
 
-    `options` are data, as a JSON body has them. `words` are the same on the command line, for options that are read
-    from files there. `folder` is for stores and results. `kill_at` are the commits after which a process is killed.
+    `options` are data, as in a JSON body. `words` are the same on the command line, for options that are read from
+    files there. `folder` is for stores and results. `kill_at` are the commits after which a process is killed.
     """
     name = command or experiment.commands[0].name
     case = _Case(experiment, experiment.command(name), dict(options or {}), words, folder.absolute())
@@ -93,9 +93,9 @@ class _Case:
         self._first: Finished | None = None
 
     def describes_its_options(self) -> None:
-        assert self._command.help, f"{self._command.name}: the options have no docstring, which the help begins with"
+        assert self._command.help, f"{self._command.name}: the options have no docstring; the help begins with it"
         for name, one in self._command.fields.items():
-            assert one.description, f"{name}: has no description; give it Meta(description=...)"
+            assert one.description, f"{name}: has no description; add Meta(description=...)"
         text = _called([*self._called_by, "--help"])
         lines = text.count("\n")
         assert lines <= MOST_LINES, f"--help has {lines} lines; mark fewer options as usual"
@@ -108,20 +108,20 @@ class _Case:
         found["a TOML file"] = self._by_flags(["--config", str(file)])
         again = self._folder / "again.toml"
         again.write_text(found["Python"].config_text("again"))
-        found["the configuration that it writes"] = self._by_flags(["--config", str(again)])
+        found["its own config file"] = self._by_flags(["--config", str(again)])
         first = found["Python"]
         for way, ready in found.items():
             same = canonical(ready.settings) == canonical(first.settings)
-            assert same, f"{way} gives other settings than Python: {ready.settings} instead of {first.settings}"
-            assert (ready.seed, ready.name) == (first.seed, first.name), f"{way} gives another seed or name"
-            assert ready.driver is first.driver, f"{way} leads to another driver"
+            assert same, f"{way} gives settings that differ from Python: {ready.settings} instead of {first.settings}"
+            assert (ready.seed, ready.name) == (first.seed, first.name), f"{way} gives a different seed or name"
+            assert ready.driver is first.driver, f"{way} gives a different driver"
 
     def estimates_without_sending(self) -> None:
         store = self._folder / "estimate.db"
         with patch.object(Engine, "__init__", _refuse):
             bill = Function.of(self._command).estimate(store=store, **self._options)
-        assert bill.trials.high >= 1, "an estimate says that nothing would be run"
-        assert not store.exists(), "an estimate made a store"
+        assert bill.trials.high >= 1, "the estimate has no requests"
+        assert not store.exists(), "the estimate created a store"
 
     def refuses_bad_values_by_name(self) -> None:
         for name, one in fields_of(self._command.options).items():
@@ -143,7 +143,7 @@ class _Case:
             found["HTTP"] = self._over_http()
         expected = (msgspec.to_builtins(first.analysis, enc_hook=str), first.summary.trials.usable)
         for way, result in found.items():
-            assert result == _json(expected), f"a run by {way} gives {result} instead of {expected}"
+            assert result == _json(expected), f"a run through {way} gives {result} instead of {expected}"
 
     def survives_a_kill(self, commit: int) -> None:
         store, name = self._folder / f"killed-{commit}.db", f"killed-{commit}"
@@ -160,13 +160,13 @@ class _Case:
             timeout=PATIENCE,
         )
         killed = ended.returncode == -signal.SIGKILL
-        assert killed or ended.returncode == 0, f"before it was killed, it failed: {ended.stderr[-2000:]}"
+        assert killed or ended.returncode == 0, f"it failed before it was killed: {ended.stderr[-2000:]}"
         if not killed:
             return
         resumed = json.loads(_called(["runs", "resume", name, "--store", str(store), "--json"]))
         expected = _json(msgspec.to_builtins(self._finished.analysis, enc_hook=str))
-        assert resumed["status"] == self._finished.status, f"resumed, it ends as {resumed['status']}"
-        assert resumed["analysis"] == expected, f"resumed, it gives {resumed['analysis']} instead of {expected}"
+        assert resumed["status"] == self._finished.status, f"after resuming, its status is {resumed['status']}"
+        assert resumed["analysis"] == expected, f"after resuming, it gives {resumed['analysis']} instead of {expected}"
 
     @property
     def _finished(self) -> Finished:
@@ -200,7 +200,7 @@ class _Case:
         return self._command.ready(given, self._context("python" if text else "request"))
 
     def _by_flags(self, words: Sequence[str]) -> Ready:
-        """What the command line makes of words."""
+        """The settings from command-line words."""
         made = command_line.command_for(self._experiment, self._command.name, self._command.name)
         context = made.make_context(self._command.name, list(words))
         given = _without_terminal(made.given(context), self._command)
@@ -217,7 +217,7 @@ class _Case:
             run = _post(path, self._options)["run_id"]
             deadline = time.monotonic() + PATIENCE
             while (found := _get(f"{server.url}/api/runs/{run}"))["status"] in ("pending", "running"):
-                assert time.monotonic() < deadline, "the run does not end"
+                assert time.monotonic() < deadline, "the run did not end"
                 time.sleep(0.05)
             assert found["error"] is None, f"over HTTP, the run ended with {found['error']}"
             return found["analysis"], found["trials"]["usable"]
@@ -240,18 +240,18 @@ def run_and_die(commit: int, words: Sequence[str]) -> None:
 
 
 def _refused(name: str, work: Callable[[], object]) -> None:
-    """Something that must be refused with an error that has this name in it."""
+    """Check that something is refused with an error that contains this name."""
     said = None
     try:
         work()
     except SettingsError as error:
         said = str(error)
-    assert said is not None, f"a wrong value of {name} was not refused"
+    assert said is not None, f"an invalid value of {name} was not refused"
     assert name in said, f"the error does not name {name}: {said}"
 
 
 def _called(words: Sequence[str]) -> str:
-    """What a command prints; it must end well."""
+    """The output of a command, which must succeed."""
     out = StringIO()
     with redirect_stdout(out), Path(os.devnull).open() as empty, patch("sys.stdin", empty):
         status = app(list(words), standalone_mode=False)
@@ -260,7 +260,7 @@ def _called(words: Sequence[str]) -> str:
 
 
 def _without_terminal(given: Mapping[str, Given], command: Command) -> dict[str, Given]:
-    """What is left for the experiment, and what a --config file says."""
+    """The experiment's own options, and the contents of a --config file."""
     own = {name: one for name, one in given.items() if name in command.fields}
     if "config" in given:
         return {**command_line.configured(command, Path(given["config"].value)), **own}
@@ -268,7 +268,7 @@ def _without_terminal(given: Mapping[str, Given], command: Command) -> dict[str,
 
 
 def _words_for(command: Command, options: Mapping[str, Any]) -> list[str]:
-    """Options as they are written on the command line."""
+    """Options as command-line words."""
     words: list[str] = []
     by_key = {key: one for one in command.fields.values() for key in one.keys}
     for name, value in options.items():
@@ -291,7 +291,7 @@ def _words_for(command: Command, options: Mapping[str, Any]) -> list[str]:
 
 
 def _wrong_value(one: Field) -> str | None:
-    """Text that cannot be a value of an option; None if any text may be one."""
+    """An invalid value for an option; None if any text is valid."""
     if one.is_switch or one.flag.argument or one.flag.read is not None or one.is_list:
         return None
     if one.choices:
@@ -310,13 +310,13 @@ def _toml(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """A value as it comes back from JSON."""
+    """A value after a round trip through JSON."""
     found = json.loads(json.dumps(value))
     return tuple(found) if isinstance(value, tuple) else found
 
 
 def _refuse(*_: Any, **__: Any) -> None:
-    raise AssertionError("an estimate opened an engine")
+    raise AssertionError("the estimate opened an engine")
 
 
 def _post(url: str, body: Mapping[str, Any]) -> dict[str, Any]:

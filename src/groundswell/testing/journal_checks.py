@@ -1,4 +1,4 @@
-"""What every journal must do."""
+"""Checks for every journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTLEMENTS: tuple[Settlement, ...] = (
 
 
 class JournalCase(Protocol):
-    """A journal of a run that has been created, and ways to look at it from outside."""
+    """The journal of a run that has been created, and ways to inspect it."""
 
     @property
     def journal(self) -> Journal:
@@ -37,11 +37,11 @@ class JournalCase(Protocol):
 
     @property
     def failures(self) -> list[Exception]:
-        """What the journal's `failed` callback was told."""
+        """The calls of the journal's `failed` callback."""
         ...
 
     def other(self) -> Journal:
-        """The same run's journal over a connection of its own, as another process has it."""
+        """The same run's journal over another connection, as another process has it."""
         ...
 
     def stored(self) -> RunRecord:
@@ -49,7 +49,7 @@ class JournalCase(Protocol):
         ...
 
     def break_commits(self) -> None:
-        """Let the next commit fail."""
+        """Make the next commit fail."""
         ...
 
     def cancel(self) -> None:
@@ -72,7 +72,7 @@ def wave(case: JournalCase, number: int, *asks: AskId) -> Intent:
 
 
 def nothing(*_: Any) -> None:
-    """What follows when nothing should."""
+    """A callback that does nothing."""
 
 
 async def settlements_come_back_as_they_were(make: JournalFactory) -> None:
@@ -88,7 +88,7 @@ async def settlements_come_back_as_they_were(make: JournalFactory) -> None:
 
 
 async def the_last_row_of_a_path_wins(make: JournalFactory) -> None:
-    """An ask that was journalled twice counts as it was journalled last."""
+    """If an ask is journalled twice, the last one counts."""
     async with make() as case:
         ask = AskId(trial(case, 1).id, "0.1/2")
         for text in ("old", "new"):
@@ -98,7 +98,7 @@ async def the_last_row_of_a_path_wins(make: JournalFactory) -> None:
 
 
 async def recorded_keeps_trials_apart(make: JournalFactory) -> None:
-    """Any selection of trials, side by side or not; one without a journal has an empty one."""
+    """Any selection of trials; a trial without rows has an empty journal."""
     async with make() as case:
         ids = [trial(case, number).id for number in range(1, 8)]
         for id_ in ids[:-1]:
@@ -111,14 +111,14 @@ async def recorded_keeps_trials_apart(make: JournalFactory) -> None:
 
 
 async def then_is_called_when_the_row_is_durable(make: JournalFactory) -> None:
-    """At that moment another connection sees the row; calls come in the order of the rows."""
+    """At that moment another connection sees the row; callbacks run in the order of the rows."""
     async with make() as case:
         other, called = case.other(), list[int]()
         row = trial(case, 1)
         for at in range(100):
             case.journal.add_settlement(AskId(row.id, f"{at}"), PRINT, None, Reply(f"{at}"), called.append, at)
             if at % 10 == 0:
-                assert len(called) <= at, "told before it was written"
+                assert len(called) <= at, "called before it was written"
                 await case.journal.flush()
                 assert called == list(range(at + 1))
                 assert len((await other.recorded([row.id]))[row.id]) == at + 1
@@ -153,7 +153,7 @@ async def unfinished_trials_are_those_without_an_outcome(make: JournalFactory) -
 
 
 async def abandoned_trials_are_left_to_the_driver(make: JournalFactory) -> None:
-    """They are not unfinished work, but are found with what they recorded when they are submitted again."""
+    """They are not unfinished work, but are found with their records when they are submitted again."""
     async with make() as case:
         rows = [trial(case, number) for number in (1, 2, 3)]
         for row in rows:
@@ -184,7 +184,7 @@ async def trials_are_read_on_in_the_order_of_their_start(make: JournalFactory) -
 
 
 async def find_gives_trials_by_key_with_their_outcomes(make: JournalFactory) -> None:
-    """Finished, faulted and unfinished ones; unknown keys are left out; many keys at once are no problem."""
+    """Finished, faulted and unfinished ones; unknown keys are left out; many keys at once work."""
     async with make() as case:
         rows = [trial(case, number) for number in range(1, 1202)]
         for row in rows:
@@ -201,7 +201,7 @@ async def find_gives_trials_by_key_with_their_outcomes(make: JournalFactory) -> 
 
 
 async def find_sees_what_was_started_and_ended_since(make: JournalFactory) -> None:
-    """A trial that was not asked for, or not there, when others were looked for, is found as it is now."""
+    """A trial that was missing in an earlier lookup is found as it is now."""
     async with make() as case:
         rows = [trial(case, number) for number in range(1, 5)]
         for row in rows[:3]:
@@ -220,7 +220,7 @@ async def find_sees_what_was_started_and_ended_since(make: JournalFactory) -> No
 
 
 async def open_waves_have_what_is_not_settled(make: JournalFactory) -> None:
-    """With intent, receipt and fingerprints as they were; ended waves are not among them."""
+    """With intent, receipt and fingerprints as they were; ended waves are excluded."""
     async with make() as case:
         journal = case.journal
         asks = [AskId(trial(case, 1).id, "0"), AskId(trial(case, 1).id, "1.0/0"), AskId(trial(case, 2).id, "0")]
@@ -239,7 +239,7 @@ async def open_waves_have_what_is_not_settled(make: JournalFactory) -> None:
 
 
 async def counters_are_written_with_what_they_count(make: JournalFactory) -> None:
-    """Every kind of row brings the counters as they stand."""
+    """Every kind of row stores the current counters."""
     async with make() as case:
         journal, row = case.journal, trial(case, 1)
         ask = AskId(row.id, "0")
@@ -259,7 +259,7 @@ async def counters_are_written_with_what_they_count(make: JournalFactory) -> Non
 
 
 async def counters_are_written_by_themselves(make: JournalFactory) -> None:
-    """Without any row; whoever asked for it is told when they are durable."""
+    """Without any row; the callback runs when they are durable."""
     async with make() as case:
         case.record.counters.sent = 7
         seen: list[int] = []
@@ -269,7 +269,7 @@ async def counters_are_written_by_themselves(make: JournalFactory) -> None:
 
 
 async def a_failed_commit_is_reported_and_the_last(make: JournalFactory) -> None:
-    """What came before it is safe; nobody is told that what is in it, or after it, is durable."""
+    """Everything before it is safe; nothing in it or after it is reported as durable."""
     async with make() as case:
         journal, row, called = case.journal, trial(case, 1), list[str]()
         journal.add_settlement(AskId(row.id, "0"), PRINT, None, Reply("safe"), called.append, "safe")
@@ -294,7 +294,7 @@ async def _refused(work: Callable[[], Awaitable[None]]) -> None:
         await work()
     except StoreError:
         return
-    raise AssertionError("a broken journal must say so")
+    raise AssertionError("a broken journal must report it")
 
 
 async def the_cache_keeps_the_first_reply(make: JournalFactory) -> None:
@@ -311,7 +311,7 @@ async def the_cache_keeps_the_first_reply(make: JournalFactory) -> None:
 
 
 async def cancelled_says_what_another_process_asked_for(make: JournalFactory) -> None:
-    """False until somebody cancels the run."""
+    """False until the run is cancelled."""
     async with make() as case:
         assert await case.journal.cancelled() is False
         case.cancel()
@@ -319,7 +319,7 @@ async def cancelled_says_what_another_process_asked_for(make: JournalFactory) ->
 
 
 async def an_empty_journal_has_nothing(make: JournalFactory) -> None:
-    """And says so without an error."""
+    """It returns nothing, without an error."""
     async with make() as case:
         journal = case.journal
         await journal.flush()

@@ -1,4 +1,4 @@
-"""Batches as providers have them, over books in a file: with limits, and with mishaps that a test chooses."""
+"""Batches like those of real providers, with a ledger in a file, with limits, and with faults that a test chooses."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from groundswell.testing.batch import Cancel, ProviderBooks, Script, ScriptedBat
 from groundswell.testing.clock import pause
 
 Mishap = Literal["full", "full later", "none", "unsent", "lost", "taken", "out of reach", "expires", "cancelled"]
-"""What may become of a batch.
+"""What may happen to a batch.
 
-full          it is refused, since too much waits; `full later`: it is looked at first
-none          the account takes no batches; `unsent`: nobody could be reached
+full          it is refused, since the queue is full; `full later`: it is validated first
+none          the account cannot use batches; `unsent`: the provider cannot be reached
 lost, taken   no answer came: the provider does not have it, or does
-out of reach  it is taken, and this client cannot look at it any more
-expires       only half of it is worked on in time; `cancelled`: somebody cancels it then
+out of reach  it was created, and this client cannot look it up any more
+expires       only half of it is processed in time; `cancelled`: somebody cancels it then
 """
 FULL = Fault(FaultKind.UNSENT, "too much is waiting")
 EXPIRED = Fault(FaultKind.EXPIRED, "the batch expired")
@@ -33,14 +33,14 @@ LOOK_EVERY = 10.0
 
 
 class ProviderBatches(ScriptedBatch):
-    """Batches as providers have them. They take their time by the clock, whoever waits for them.
+    """Batches like those of real providers. They take time by the clock, whether anyone waits or not.
 
     lengths    seconds that a batch takes, by model, if not `takes`
-    queue      how much may wait at once, as `capacity` counts; more is refused, and `tells` says with how much
-    mishaps    what becomes of the first batches that are made here, one after the other; None: nothing
+    queue      how much may wait at once, in the unit of `capacity`; more is refused, and `tells` is the limit reported
+    mishaps    what happens to the first batches, one after the other; None: nothing
     measure    how many bytes a request takes, or why it cannot be sent
-    reading    seconds until a look at a batch, or each of its results, is there
-    gone       the batches that are not shown any more, though they were worked on and paid for
+    reading    seconds until a lookup of a batch, or each of its results, arrives
+    gone       batches that are not shown any more, although they were processed and charged
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ProviderBatches(ScriptedBatch):
         return Receipt({"batch": batch})
 
     def _take(self, wave: Wave, amount: float, mishap: Mishap | None) -> str:
-        """Write a batch into the books."""
+        """Record a batch in the ledger."""
         now, model = self._clock.wall(), wave.items[0].request.model
         entry = self.books.draft(wave, self._script, batch=True)
         batch, orders, half = str(entry.batch), entry.orders, len(entry.orders) // 2
@@ -111,11 +111,11 @@ class ProviderBatches(ScriptedBatch):
         return batch
 
     def _check(self, wave: Wave) -> float:
-        """Whether a wave is one that providers take; how much it is of their queue."""
+        """Check that a wave is valid. Return how much of the queue it takes."""
         requests = [item.request for item in wave.items]
         assert len({(type(request), request.model) for request in requests}) == 1, "a batch is for one model"
         sizes = [size for size in map(self.size, requests) if isinstance(size, int)]
-        assert len(sizes) == len(requests) <= self.capacity.requests, "what cannot be sent was sent"
+        assert len(sizes) == len(requests) <= self.capacity.requests, "an invalid request was sent"
         assert sum(sizes) <= self.capacity.bytes, "a batch is too large"
         if self.capacity.counts == "requests":
             return len(requests)
@@ -183,7 +183,7 @@ class ProviderBatches(ScriptedBatch):
 
 
 class TwoWays:
-    """A router to the models of one account, which can be reached live and in batches; some of them live only."""
+    """A router to the models of one account, live and in batches; some of them live only."""
 
     def __init__(self, live: Transport, batch: Transport, *, max_concurrent: int = 1000, only_live: str = "") -> None:
         self._live = live

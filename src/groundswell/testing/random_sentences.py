@@ -1,4 +1,4 @@
-"""A model of sentence-transformers with random weights, made without a hub. Needs nothing else of ours."""
+"""A sentence-transformers model with random weights, made without a hub. Needs no other part of Groundswell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 class Shape(NamedTuple):
-    """How large a model is, and how many tokens it reads."""
+    """The size of a model, and how many tokens it reads."""
 
     layers: int
     width: int
@@ -22,13 +22,13 @@ class Shape(NamedTuple):
 
 TINY = Shape(2, 16, 2, 24)
 SMALL = Shape(6, 384, 12, 256)
-"""As large as all-MiniLM-L6-v2."""
+"""The size of all-MiniLM-L6-v2."""
 
 
 def make_sentences(
     folder: Path, shape: Shape, words: Sequence[str], *, seed: int = 0, normalized: bool = False
 ) -> Path:
-    """Write a model that knows these words, in the form that models at the hub have; gives its folder."""
+    """Write a model that knows these words, in the format of models on the hub. Return its folder."""
     torch = importlib.import_module("torch")
     transformers = importlib.import_module("transformers")
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
@@ -61,7 +61,7 @@ def _write_tokenizer(folder: Path, shape: Shape, words: Sequence[str]) -> None:
 
 
 def _describe(folder: Path, shape: Shape, *, normalized: bool) -> None:
-    """What makes sentences of tokens: their mean, of length 1 if that is wanted."""
+    """Write the pooling configuration: the mean of the tokens, normalised if wanted."""
     kinds = [("Transformer", ""), ("Pooling", "1_Pooling"), *[("Normalize", "2_Normalize")] * normalized]
     modules = [
         {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}

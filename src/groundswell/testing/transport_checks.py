@@ -1,4 +1,4 @@
-"""What every transport must do."""
+"""Checks for every transport."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def intent_of(wave: Wave) -> Intent:
 
 
 async def gather(transport: Transport, intent: Intent, receipt: Receipt) -> dict[AskId, Settlement]:
-    """All results of a wave; none may come twice."""
+    """All results of a wave; none may arrive twice."""
     found: dict[AskId, Settlement] = {}
     async for ask, settlement, _ in transport.collect(intent, receipt):
         assert ask not in found, f"{ask} settled twice"
@@ -46,7 +46,7 @@ async def gather(transport: Transport, intent: Intent, receipt: Receipt) -> dict
 
 
 async def every_ask_settles_exactly_once(make: TransportFactory) -> None:
-    """In any order, with nothing left out and nothing made up."""
+    """In any order, with nothing missing and nothing extra."""
     transport = make()
     wave = make_wave(transport, 1, 7)
     found = await gather(transport, wave, await transport.dispatch(wave))
@@ -54,14 +54,14 @@ async def every_ask_settles_exactly_once(make: TransportFactory) -> None:
 
 
 async def a_wave_of_one_travels(make: TransportFactory) -> None:
-    """The smallest wave there is."""
+    """The smallest wave."""
     transport = make()
     wave = make_wave(transport, 1, 1)
     assert len(await gather(transport, wave, await transport.dispatch(wave))) == 1
 
 
 async def asks_may_travel_by_themselves(make: TransportFactory) -> None:
-    """On transports that let them: side by side with a wave of the same asks, each settles."""
+    """On transports that allow it: concurrently with a wave of the same asks, each settles."""
     transport = make()
     if isinstance(transport, Singly):
         wave = make_wave(transport, 1, 3)
@@ -72,7 +72,7 @@ async def asks_may_travel_by_themselves(make: TransportFactory) -> None:
 
 
 async def concurrent_waves_do_not_mix(make: TransportFactory) -> None:
-    """Each wave gets its own results, though others are under way."""
+    """Each wave gets its own results while others are in flight."""
     transport = make()
     waves = [make_wave(transport, number, 4, first_trial=number * 10) for number in range(1, 6)]
 
@@ -84,7 +84,7 @@ async def concurrent_waves_do_not_mix(make: TransportFactory) -> None:
 
 
 async def results_of_others_are_ignored(make: TransportFactory) -> None:
-    """Only asks of the intent settle, even if the other side has more to say."""
+    """Only asks of the intent settle, even if the server has more results."""
     transport = make()
     wave = make_wave(transport, 1, 5)
     receipt = await transport.dispatch(wave)
@@ -94,7 +94,7 @@ async def results_of_others_are_ignored(make: TransportFactory) -> None:
 
 
 async def a_receipt_with_data_is_good_in_another_process(make: TransportFactory) -> None:
-    """It goes through JSON, and a new transport collects from it, more than once, without the requests."""
+    """It survives JSON, and a new transport collects from it, more than once, without the requests."""
     transport = make()
     wave = make_wave(transport, 1, 4)
     receipt = await transport.dispatch(wave)
@@ -108,7 +108,7 @@ async def a_receipt_with_data_is_good_in_another_process(make: TransportFactory)
 
 
 async def custom_ids_fit_and_differ(make: TransportFactory) -> None:
-    """In the form that batch APIs take, no two alike in a wave, nor in two waves that carry the same ask."""
+    """They have the format of batch APIs and are unique in a wave, and across waves with the same ask."""
     waves = [make_wave(make(), number, 50) for number in (1, 2)]
     ids = [wave.custom_id(ask) for wave in waves for ask in wave.asks]
     assert all(CUSTOM_ID.match(each) for each in ids)
@@ -123,7 +123,7 @@ async def adopt_finds_nothing_of_a_wave_that_never_left(make: TransportFactory) 
 
 
 async def adopt_finds_a_wave_that_left(make: TransportFactory) -> None:
-    """A new transport finds its results, or says that they may have been paid for."""
+    """A new transport finds its results, or reports that they may have been charged."""
     wave = make_wave(make(), 1, 4)
     given = await make().dispatch(wave)
     transport = make()
@@ -131,12 +131,12 @@ async def adopt_finds_a_wave_that_left(make: TransportFactory) -> None:
     if isinstance(found, Found):
         assert (await gather(transport, intent_of(wave), found.receipt)).keys() == set(wave.asks)
     else:
-        assert found == Absent(perhaps_paid=True), "the wave is lost, and nobody is told that it may have cost money"
+        assert found == Absent(perhaps_paid=True), "the wave is lost, and its possible cost is not reported"
         assert not given.data, "a wave that gives a receipt must be found again"
 
 
 async def adopt_does_not_mistake_a_wave_for_another(make: TransportFactory) -> None:
-    """A retry that never left is not found in the wave that carried the same asks before it."""
+    """A retry that was never sent is not found in the wave that carried the same asks before."""
     transport = make()
     wave = make_wave(transport, 1, 3)
     await gather(transport, wave, await transport.dispatch(wave))
@@ -144,7 +144,7 @@ async def adopt_does_not_mistake_a_wave_for_another(make: TransportFactory) -> N
 
 
 async def _decided(transport: Transport, intent: Intent) -> Found | Absent:
-    """What adopt says in the end; it may hesitate for a while."""
+    """The final result of adopt, which may be undecided for a while."""
     for _ in range(1000):
         found = await transport.adopt(intent)
         if not isinstance(found, Undecided):

@@ -1,12 +1,12 @@
-"""Waves as batches at a provider. Read `BatchTransport` from top to bottom.
+"""Waves as provider batches. Read `BatchTransport` from top to bottom.
 
-dispatch   the lines are written to a temporary file, sent, and ordered: once, since an order may be paid for
-collect    look until the batch has ended, then read its results by the line; what they leave out is accounted for.
-           A batch that is not shown by its id is looked for on the list; how long, is in batch_client.py
-adopt      after a crash, or an answer that was lost: look for the batch among those that the account has
-look, listed, cancel    what people may want to do with batches
+    dispatch   write the lines to a temporary file and create the batch. This is tried once, since a batch costs money
+    collect    poll until the batch has ended, then read its results line by line and account for missing ones.
+               A batch that is not found by its id is searched for in the list; batch_client.py says for how long
+    adopt      after a crash or a lost answer: search for the batch among those of the account
+    look, listed, cancel    commands for users
 
-What differs between providers is in their `BatchFormat` (providers/).
+The differences between providers are in their `BatchFormat` (providers/).
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ from groundswell.transports.batch_client import PASSING, TRIES, BatchClient, Loo
 from groundswell.transports.http import Answer, FileBody, FileRefused, NoAnswer
 
 SKEW = 26 * 3600.0
-"""Seconds by which the provider's clock may be behind ours: who mistakes the time zone is wrong by most of a day."""
+"""Seconds by which the provider's clock may be behind ours. A wrong time zone is most of a day."""
 SHORT_TRIES, BREAKS = 5, 8
-"""How often results are read that lack something, and how often those that break off, with an error or without."""
+"""How often incomplete results are read again, and how often interrupted downloads are repeated."""
 TELLING = 20
-"""So many results under ids of others show that a batch is somebody else's."""
+"""After this many results with foreign ids, a batch belongs to another wave."""
 IN_MEMORY, SLICE = 4_000_000, 256
-"""Bytes of a wave that are held in memory, and lines that are written before others have their turn."""
+"""Bytes of a wave that are kept in memory, and lines that are written before other tasks get a turn."""
 
 LEFT: dict[str, Fault] = {
-    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on"),
+    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was processed"),
     "cancelled": Fault(FaultKind.CANCELLED, "the batch was cancelled"),
 }
-NO_RESULT = Fault(FaultKind.GARBLED, "the batch ended with no result for this request")
+NO_RESULT = Fault(FaultKind.GARBLED, "the batch ended without a result for this request")
 BOM = b"\xef\xbb\xbf"
-"""Some write it at the beginning of a file, and it is no part of the first line."""
+"""Byte order mark that some servers write at the beginning of a file."""
 Notice = Callable[[BatchInfo], None]
-"""Is told of a batch whenever it has changed."""
+"""Called whenever a batch has changed."""
 
 
 class BatchTransport:
-    """The batches of one account, which must have a batch format; each wave is one batch."""
+    """The batches of one account, which must have a batch format. Each wave is one batch."""
 
     barrier = True
     cached = True
@@ -85,7 +85,7 @@ class BatchTransport:
     ) -> None:
         format = account.wire.batch
         if format is None:
-            raise SettingsError(f"account {account.name!r}: {account.dialect} has no batches")
+            raise SettingsError(f"account {account.name!r}: {account.dialect} has no batch API")
         self.account = account
         self.format = format
         self.models: dict[str, str] = {}
@@ -108,7 +108,7 @@ class BatchTransport:
 
     @property
     def capacity(self) -> Capacity:
-        """What a batch may hold, and how much may wait at the provider."""
+        """The limits of one batch and of the provider's queue."""
         made = self.format
         return Capacity(made.max_requests, made.max_bytes, self.account.batch_queue, made.queue_counts)
 
@@ -123,7 +123,7 @@ class BatchTransport:
         size = self.format.weight(request, len(self.format.line("0" * 32, call)) + len(self.format.separator))
         if size > self.capacity.bytes:
             most = self.capacity.bytes
-            return Fault(FaultKind.BAD_REQUEST, f"the request takes {size:,} bytes, and a batch holds {most:,}")
+            return Fault(FaultKind.BAD_REQUEST, f"the request has {size:,} bytes, the limit of a batch is {most:,}")
         return size
 
     def seen(self, receipt: Receipt) -> BatchInfo | None:
@@ -140,7 +140,7 @@ class BatchTransport:
             try:
                 endpoint = await self._write(wave, lines)
             except OSError as error:
-                why = f"the wave cannot be written to a temporary file: {error.strerror}"
+                why = f"cannot write the batch to a temporary file: {error.strerror}"
                 raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
             self._ordered.add((wave.run, wave.id))
             answer = await self._order(wave, lines, endpoint)
@@ -152,7 +152,7 @@ class BatchTransport:
         return receipt_of(batch.info)
 
     async def _write(self, wave: Wave, lines: IO[bytes]) -> str:
-        """Write the lines of a wave; gives the endpoint that they are for."""
+        """Write the lines of a wave. Return their endpoint."""
         kinds: set[tuple[str, str]] = set()
         path = ""
         for number, item in enumerate(wave.items):
@@ -163,19 +163,19 @@ class BatchTransport:
             kinds.add((path, self.models.get(item.request.model, item.request.model)))
             if len(kinds) > 1 and not self.format.mixed:
                 told = " and ".join(sorted(f"{model} at {where}" for where, model in kinds))
-                raise WaveFailed(Fault(FaultKind.UNSENT, f"a batch is for one model and endpoint, not for {told}"))
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"a batch has one model and endpoint, this one has {told}"))
             lines.write(self.format.separator if number else b"")
             lines.write(self.format.line(wave.custom_id(item.ask), call))
             if number % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
-        lines.flush()  # a disk that is full says so here, before anything is ordered
+        lines.flush()  # a full disk is reported here, before the batch is created
         return path
 
     def _call(self, request: Request) -> Call | Fault:
         return self.format.encode(request, self.models.get(request.model, request.model), self._options)
 
     async def _order(self, wave: Wave, lines: IO[bytes], endpoint: str) -> Answer:
-        """Have a batch made of the lines of a wave: from a file that is uploaded first, or from one body."""
+        """Create a batch from the lines of a wave, as an uploaded file or as one request body."""
         url = self.client.url(self.format.path)
         format = self.format
         if isinstance(format, UploadedBatchFormat):
@@ -186,7 +186,7 @@ class BatchTransport:
         return await self._once(self.client.http.post_file(url, whole))
 
     async def _upload(self, format: UploadedBatchFormat, lines: IO[bytes], name: str) -> str:
-        """Send the file; gives its id. That costs nothing, so that it may be tried more than once."""
+        """Upload the file and return its id. Uploads are free, so they are retried."""
         waits, boundary = self.client.waits(), token_hex(24)
         form = FileBody(lines, f"multipart/form-data; boundary={boundary}", *format.form(boundary, name))
         for left in reversed(range(TRIES)):
@@ -196,7 +196,7 @@ class BatchTransport:
             if not left or file.fault.kind not in PASSING:
                 raise self._error(file)
             await self.client.pause(waits.next(file.fault.retry_after))
-        raise AssertionError("the last try either worked or failed")
+        raise AssertionError("the last attempt either worked or failed")
 
     async def _try_upload(self, format: UploadedBatchFormat, form: FileBody) -> str | Refusal:
         try:
@@ -207,7 +207,7 @@ class BatchTransport:
         return file or read_refusal(*answer, self.clock.wall(), self._faults) or Refusal(self.client.fault(answer))
 
     async def _once(self, sending: Awaitable[Answer]) -> Answer:
-        """The answer to an order. If there is none, the order may have been taken, unless it was never sent."""
+        """The answer to the request that creates a batch. Without one, the batch may exist, unless nothing was sent."""
         try:
             return await sending
         except NoAnswer as error:
@@ -215,16 +215,16 @@ class BatchTransport:
         raise _unsure(fault.message) if sent else WaveFailed(fault)
 
     def _refused(self, answer: Answer) -> WaveError:
-        """What an answer to an order means that is no batch."""
+        """The error for an answer that is not a batch."""
         if 200 <= answer.status < 300:
-            return _unsure(f"HTTP {answer.status} with something that is no batch")
+            return _unsure(f"HTTP {answer.status} with a body that is not a batch")
         why = read_refusal(*answer, self.clock.wall(), self._faults)
         if why is None:
             return _unsure(self.client.fault(answer).message)
         return self._error(why)
 
     def _error(self, why: Refusal) -> WaveFailed:
-        """A refusal as the engine knows it."""
+        """A refusal as an error of the engine."""
         fault = self.client.redact(why.fault)
         if why.what == "full":
             return QueueFull(fault, why.limit)
@@ -235,7 +235,7 @@ class BatchTransport:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         id = read_id(receipt.data.get("batch"))
         if id is None:
-            raise WaveLost(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
+            raise WaveLost(Fault(FaultKind.GARBLED, "the receipt of this wave has no batch id"))
         self._waves[id] = intent.run, intent.id
         batch = await self._ended(id, intent)
         reading = Reading(intent, batch.endpoint, self.format.read_line)
@@ -250,7 +250,7 @@ class BatchTransport:
             yield Settled(ask, LEFT.get(batch.info.state, NO_RESULT))
 
     async def _ended(self, id: str, intent: Intent) -> Batch:
-        """A batch, once it has ended. What cannot be seen is waited for, but not for ever."""
+        """Wait until a batch has ended. A batch that cannot be looked up is waited for, but not forever."""
         what = f"batch {id}"
         waits, heard, early = self.client.waits(), self.clock.now(), 0
         at_least = missing = unread = None
@@ -270,7 +270,7 @@ class BatchTransport:
             self._note(batch.info)
             if batch.info.open:
                 continue
-            # If it has done more than there are results of, it was looked at a moment too early, or they are gone.
+            # If more requests are done than there are results, we looked too early, or the results are gone.
             if _lacks_paid(batch):
                 unread = self._still_missing(unread, f"the results of {what}")
                 continue
@@ -279,7 +279,7 @@ class BatchTransport:
                 return batch
 
     async def _shown(self, id: str, intent: Intent) -> Batch | None:
-        """A batch by its id or, if the provider knows none of that id, on the list; None if it is on neither.
+        """A batch by its id, or in the list if the provider does not know the id; None if it is in neither.
 
         Raises `LookupFailed`.
         """
@@ -295,23 +295,23 @@ class BatchTransport:
         return None
 
     def _bear(self, fault: Fault, heard: float, what: str) -> None:
-        """Put up with a fault that may pass, or not: the key is refused, or nothing was heard for too long."""
+        """Tolerate a temporary fault. Raise if the key was rejected, or if the provider was silent for too long."""
         if fault.kind is FaultKind.AUTH:
             raise WaveOutOfReach(fault)
         silent = self.clock.now() - heard
         if silent > self.patience.silence:
-            why = f"{what} could not be looked at for {silent / 3600:.1f} hours: {fault.message}"
+            why = f"{what} could not be checked for {silent / 3600:.1f} hours: {fault.message}"
             raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, why))
 
     def _still_missing(self, since: float | None, what: str) -> float:
-        """The provider says that there is no such thing. Gives since when it does; raises `WaveLost` after a while."""
+        """The provider does not know something. Return since when; raise `WaveLost` after a while."""
         now = self.clock.now()
         if since is not None and now - since >= self.patience.missing:
-            raise WaveLost(Fault(FaultKind.GARBLED, f"the provider has not shown {what} for {_long(now - since)}"))
+            raise WaveLost(Fault(FaultKind.GARBLED, f"the provider has not returned {what} for {_long(now - since)}"))
         return now if since is None else since
 
     async def _read(self, id: str, results: Results, reading: Reading) -> AsyncGenerator[Settled, None]:
-        """What a file of results settles. One that breaks off, or lacks something, is begun again."""
+        """Settle asks from a file of results. An interrupted or incomplete download is restarted."""
         what, missing = f"the results of batch {id}", None
         waits, heard, short, breaks = self.client.waits(), self.clock.now(), 0, 0
         reading.another()
@@ -344,7 +344,7 @@ class BatchTransport:
             await self.client.pause(waits.next())
 
     async def _failed(self, batch: Batch, intent: Intent, reading: Reading) -> AsyncIterator[Settled]:
-        """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
+        """A batch failed as a whole: invalid requests get their own fault, all others count as not sent."""
         faults, why = faults_of_failed_batch(batch, self._faults)
         for line, fault in faults.items():
             if line <= len(intent.asks) and reading.settle(line - 1):
@@ -368,7 +368,7 @@ class BatchTransport:
         return found
 
     async def _search(self, intent: Intent, search: Search) -> Found | Undecided | None:
-        """Look for the batch of a wave; None where none of the account's is it. Raises `LookupFailed`."""
+        """Search for the batch of a wave; None if no batch of the account is it. Raises `LookupFailed`."""
         if not self.format.tagged:
             return await self._search_results(intent, search)
         async with aclosing(self.client.list_since(intent.at - SKEW)) as batches:
@@ -378,9 +378,9 @@ class BatchTransport:
         return None
 
     async def _search_results(self, intent: Intent, search: Search) -> Found | Undecided | None:
-        """A batch of as many requests may be this wave's, or one that does not say how many it has.
+        """Search untagged batches. One with the same number of requests, or of unknown size, may be this wave's.
 
-        Whether it is shows in its results, once it has ended.
+        Its results show whether it is, once it has ended.
         """
         ours = {intent.custom_id(ask) for ask in intent.asks}
         waiting = False
@@ -401,7 +401,7 @@ class BatchTransport:
         return Undecided(self.account.batch_poll) if waiting else None
 
     async def _holds(self, batch: Batch, ours: set[str], search: Search) -> bool:
-        """Whether a batch has results under our ids: the first few that can be read tell. Raises `LookupFailed`."""
+        """Whether a batch has results under our ids. The first readable ones decide. Raises `LookupFailed`."""
         others = 0
         for results in batch.results:
             try:
@@ -417,11 +417,11 @@ class BatchTransport:
                 fault = self.client.download_fault(error)
                 if fault.kind is not FaultKind.NOT_FOUND:
                     raise LookupFailed(fault) from None
-        search.perhaps |= not others  # its results are gone, or cannot be read
+        search.perhaps |= not others  # its results are gone or unreadable
         return False
 
     def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
-        """No batch is this wave's: that is final if the order cannot be on its way any more."""
+        """No batch belongs to this wave. That is final once a pending creation request cannot succeed any more."""
         left = self._settles(search) - now
         by_another = (intent.run, intent.id) not in self._ordered
         if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + self.patience.answer):
@@ -429,14 +429,14 @@ class BatchTransport:
         return Absent(perhaps_paid=search.perhaps)
 
     def _settles(self, search: Search) -> float:
-        """When an order that was on its way at the first look is on the list, if it ever will be."""
+        """When a creation request that was pending at the first lookup must be in the list."""
         return search.first + self.patience.order
 
     def _another_wave(self, batch: str, intent: Intent) -> bool:
         """Whether a batch is known to be that of another wave."""
         return self._waves.get(batch, (intent.run, intent.id)) != (intent.run, intent.id)
 
-    # What people may want.
+    # Commands for users.
 
     async def look(self, batch: str) -> BatchInfo | None:
         if read_id(batch) is None:
@@ -458,7 +458,7 @@ class BatchTransport:
 
     async def cancel(self, batch: str) -> None:
         if read_id(batch) is None:
-            raise WaveFailed(Fault(FaultKind.NOT_FOUND, "there is no such batch"))
+            raise WaveFailed(Fault(FaultKind.NOT_FOUND, "batch not found"))
         try:
             await self.client.with_retries(lambda: self._cancel(batch))
         except LookupFailed as unseen:
@@ -467,7 +467,7 @@ class BatchTransport:
             raise WaveOutOfReach(unseen.fault) from None
 
     async def _cancel(self, batch: str) -> None:
-        """Cancel a batch. One that has ended is no error, but providers say so."""
+        """Cancel a batch. Providers report an error if it has already ended; that is ignored."""
         try:
             answer = await self.client.http.post(self.client.url(self.format.cancel_path(batch)), b"")
         except NoAnswer as error:
@@ -480,7 +480,7 @@ class BatchTransport:
         return settled._replace(settlement=self.client.redact(fault)) if isinstance(fault, Fault) else settled
 
     def _note(self, info: BatchInfo) -> None:
-        """Remember how a batch was seen, and tell if that is news."""
+        """Remember the state of a batch, and send a notice if it changed."""
         before, self._seen[info.id] = self._seen.get(info.id), info
         if info != before:
             self._notice(info)
@@ -488,7 +488,7 @@ class BatchTransport:
 
 @contextmanager
 def _temporary() -> Iterator[IO[bytes]]:
-    """A file for the lines of a wave. A disk that is full says so once more when it is closed: that is no news."""
+    """A temporary file for the lines of a wave. A full disk, reported again when it is closed, is ignored."""
     lines = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  that is what this is
     try:
         yield lines
@@ -498,12 +498,12 @@ def _temporary() -> Iterator[IO[bytes]]:
 
 
 def receipt_of(info: BatchInfo) -> Receipt:
-    """What it takes to collect a batch, in any process."""
+    """The data needed to collect a batch, in any process."""
     return Receipt({"batch": info.id, "created_at": info.created_at})
 
 
 def _lacks_paid(batch: Batch) -> bool:
-    """Whether a batch that has ended shows no results of requests that were answered, and so paid for."""
+    """Whether a batch has ended without results although requests were answered and charged."""
     info = batch.info
     if info.state == "failed":
         return False
@@ -511,16 +511,16 @@ def _lacks_paid(batch: Batch) -> bool:
 
 
 def _long(seconds: float) -> str:
-    """How long something took."""
+    """A duration in words."""
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def _unsure(why: str) -> WaveUnsure:
-    return WaveUnsure(f"the batch may have been made, or not: {why}")
+    return WaveUnsure(f"it is unknown whether the batch was created: {why}")
 
 
 class Reader(Protocol):
-    """Reads a line into a custom id and what it means; None where it cannot be read."""
+    """Reads a line into a custom id and its settlement; None if it is unreadable."""
 
     def __call__(
         self, line: bytes, asked: RequestLookup, endpoint: str, now: float
@@ -528,10 +528,10 @@ class Reader(Protocol):
 
 
 class Reading:
-    """Reads the files of a batch, each perhaps more than once, and settles every ask once.
+    """Reads the files of a batch, each possibly more than once, and settles every ask once.
 
-    Which requests were asked is known as long as the wave has not been lost to a crash. A wave may have a hundred
-    thousand asks, so that little is kept of each.
+    The requests are known unless the wave was recovered after a crash. A wave may have a hundred thousand asks, so
+    little is kept for each.
     """
 
     def __init__(self, intent: Intent, endpoint: str, read: Reader) -> None:
@@ -547,7 +547,7 @@ class Reading:
 
     @property
     def left(self) -> Iterator[AskId]:
-        """The asks that have no result, in their order."""
+        """The asks without a result, in order."""
         return (ask for ask, left in zip(self._intent.asks, self._left, strict=True) if left)
 
     @property
@@ -556,16 +556,16 @@ class Reading:
         return not any(self._left)
 
     def another(self) -> None:
-        """Another file is read."""
+        """Start another file."""
         self._here = bytearray(len(self._here))
 
     def begin(self) -> None:
-        """A file is read from its beginning. `torn` says that the last line so far could not be read."""
+        """Start reading a file from its beginning. `torn` means that the last line so far was unreadable."""
         self._strangers = self._unread = self.lines = 0
         self.torn = False
 
     def take(self, line: bytes, now: float) -> Settled | None:
-        """What a line settles; nothing, if it is a stranger's, cannot be read, or repeats what was said."""
+        """What a line settles; None if its id is unknown, it is unreadable, or the ask is already settled."""
         if not self.lines:
             line = line.removeprefix(BOM)
         if not line.strip():
@@ -584,12 +584,12 @@ class Reading:
         return Settled(self._intent.asks[place], found[1]) if self.settle(place) else None
 
     def settle(self, place: int) -> bool:
-        """Whether the ask at a place has no result yet; it has one now."""
+        """Mark the ask at a place as settled. Return whether it was not settled before."""
         left, self._left[place] = self._left[place], 0
         return bool(left)
 
     def whole(self, promised: int) -> bool:
-        """Whether a file that was read had all that was promised, or all that is wanted."""
+        """Whether a file had all promised results, or all that are needed."""
         return self.done or (not self._unread and sum(self._here) + self._strangers >= promised)
 
     def _request(self, custom_id: str) -> Request | None:

@@ -1,4 +1,4 @@
-"""The requests that a batch transport makes of its account's batch API, and how long it waits for them."""
+"""Requests to an account's batch API, with their time limits and retries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from groundswell.providers.provider import BatchFormat
 from groundswell.transports.http import Answer, FileRefused, Http, NoAnswer, Url, parse_url, raise_if_cancelled
 
 FIRST_LOOK = 1.0
-"""Seconds until something is first looked at."""
+"""Seconds until the first poll."""
 LONGEST_WAIT = 900.0
-"""Seconds that a `Retry-After` is followed for at the most: looking again costs nothing."""
+"""Longest `Retry-After` that is followed, in seconds: polling again is free."""
 TRIES = 4
-"""How often something is tried that costs nothing."""
+"""Number of attempts for requests that are free."""
 PASSING = frozenset(
     {
         FaultKind.RATE_LIMITED,
@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 
 class Patience(NamedTuple):
-    """Times in seconds. The `timeout` of an account, which is meant for live requests, has no part in them.
+    """Times in seconds. The account's `timeout` is for live requests and does not apply here.
 
-    missing  how long a batch that was ordered may be neither shown by its id nor listed, and how long its results may
-             be missing, before it counts as lost: the account's `batch_patience`
-    order    how long an order that was not answered is looked for in the list of batches
-    answer   the time limit of an order or an upload, and of each piece of results
-    look     the time limit of a look at a batch or at the list
-    silence  how long a provider that cannot be reached is waited for: the day that a batch takes, and some more
+    missing  how long a batch may be in neither lookup nor list, and how long its results may be missing, before it
+             counts as lost: the account's `batch_patience`
+    order    how long to search the list for a batch whose creation was not answered
+    answer   time limit of a creation or an upload, and of each chunk of results
+    look     time limit of a lookup of a batch or of the list
+    silence  how long to wait for a provider that cannot be reached: the day that a batch takes, and a margin
     """
 
     missing: float
@@ -62,13 +62,13 @@ class Patience(NamedTuple):
 
     @classmethod
     def of(cls, account: Account) -> Patience:
-        """What an account wants. None of the shorter times is longer than its `batch_patience`."""
+        """The times of an account. None of the shorter ones exceeds its `batch_patience`."""
         most = account.batch_patience
         return cls(most, min(ORDER, most), min(ANSWER, most), min(LOOK, most))
 
 
 class LookupFailed(Exception):
-    """Something could not be looked at; carries the fault."""
+    """A lookup failed; carries the fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -76,7 +76,7 @@ class LookupFailed(Exception):
 
 
 class Waits:
-    """Pauses that grow by half, up to a longest one, and are never quite the same."""
+    """Pauses that grow by half up to a limit, with jitter."""
 
     def __init__(self, longest: float) -> None:
         self._longest = longest
@@ -89,10 +89,10 @@ class Waits:
 
 
 class Search:
-    """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
+    """The state of the search for a wave's batch: its start, and the batches that belong to others.
 
-    `perhaps`: one of those could not be told from ours any more. `complete`: ours is among those that were `listed` so
-    far, or nowhere; those that come up later are others'.
+    `perhaps`: one of those had no readable results, so it may have been ours. `complete`: our batch is among those
+    `listed` so far, or does not exist; batches that appear later are others'.
     """
 
     def __init__(self, first: float, waits: Waits) -> None:
@@ -104,7 +104,7 @@ class Search:
 
 
 class BatchClient:
-    """The batch API of one account, at the first of its addresses."""
+    """The batch API of one account, at its first address."""
 
     def __init__(self, account: Account, format: BatchFormat, clock: Clock, patience: Patience) -> None:
         self.http = Http(msgspec.structs.replace(account, timeout=patience.answer), account.wire.headers)
@@ -116,15 +116,15 @@ class BatchClient:
         self._base = account.endpoints[0]
 
     def url(self, path: str) -> Url:
-        """The address of a path."""
+        """The URL of a path."""
         return parse_url(self._wire.url(self._base, path))
 
     def waits(self) -> Waits:
-        """Pauses up to what the account says of how often to look."""
+        """Pauses between polls, up to the account's `batch_poll`."""
         return Waits(self._account.batch_poll)
 
     async def list_since(self, when: float) -> AsyncGenerator[Batch, None]:
-        """The batches that were made after a time, newest first; raises `LookupFailed`."""
+        """The batches created after a time, newest first; raises `LookupFailed`."""
         after: str | None = None
         pages: set[str] = set()
         while True:
@@ -135,7 +135,7 @@ class BatchClient:
             if page.after is None or _past(page, when):
                 return
             if page.after in pages:
-                raise LookupFailed(garbled("a list of batches that goes round in a circle"))
+                raise LookupFailed(garbled("the list of batches repeats a page"))
             pages.add(page.after)
             after = page.after
 
@@ -143,11 +143,11 @@ class BatchClient:
         """A batch; raises `LookupFailed`."""
         batch = await self.get(self._format.batch_path(id), self.read_batch)
         if batch.info.id != id:
-            raise LookupFailed(garbled("another batch than the one that was asked for"))
+            raise LookupFailed(garbled("the provider returned another batch than requested"))
         return batch
 
     async def get(self, path: str, read: Callable[[object], T | None]) -> T:
-        """What stands at a path; raises `LookupFailed`."""
+        """Get and parse a path; raises `LookupFailed`."""
         try:
             answer = await self.http.get(self.url(path), self.patience.look)
         except NoAnswer as error:
@@ -158,7 +158,7 @@ class BatchClient:
         return found
 
     async def with_retries(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something that costs nothing, a few times over if need be."""
+        """Run something that is free, with a few retries."""
         waits = self.waits()
         for _ in range(TRIES - 1):
             try:
@@ -170,7 +170,7 @@ class BatchClient:
         return await work()
 
     async def pause(self, seconds: float) -> None:
-        """Wait by the clock."""
+        """Sleep by the injected clock."""
         raise_if_cancelled()
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         cancel = self.clock.call_at(self.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
@@ -180,19 +180,19 @@ class BatchClient:
             cancel()
 
     def read_batch(self, data: object) -> Batch | None:
-        """A batch object, or None where it is none that may be written down."""
+        """Read a batch object. None if it is not one, or if it may not be stored."""
         batch = self._format.read_batch(data)
         return batch if batch is not None and self._clean(batch) else None
 
     def _clean(self, batch: Batch) -> bool:
-        """Whether nothing of our secrets is where an id should be."""
+        """Whether the ids are free of our secrets."""
         said = f"{batch.info.id} {batch.info.run}"
         return redact(said, self._account) == said
 
     def fault(self, answer: Answer) -> Fault:
-        """The fault that an answer is which is not what was asked for."""
+        """The fault of an unexpected answer."""
         if 200 <= answer.status < 300:
-            return garbled(f"HTTP {answer.status} with something else than was asked for")
+            return garbled(f"HTTP {answer.status} with an unexpected body")
         return self.redact(fault_of_answer(*answer, self.clock.wall(), self._wire.faults))
 
     def download_fault(self, error: NoAnswer | FileRefused) -> Fault:
@@ -204,7 +204,7 @@ class BatchClient:
         return redact_fault(fault, self._account)
 
     def results_url(self, results: Results) -> Url:
-        """Where results are. Of an address that the provider gave, what leads away from our own is not believed."""
+        """The URL of results. A URL from the provider that leads to another host is not followed."""
         base = urlsplit(self._base)
         given = _parts(results.url or "")
         if given is None or _origin(given) != _origin(base) or not given.path.startswith("/"):
@@ -213,13 +213,13 @@ class BatchClient:
 
 
 def _past(page: Page, when: float) -> bool:
-    """Whether all that follows a page is older than a time: not so, if its order is not newest first."""
+    """Whether everything after a page is older than a time. False if the page is not sorted newest first."""
     made = [batch.info.created_at for batch in page.batches if batch.info.created_at]
     return bool(made) and made[0] < when and made == sorted(made, reverse=True)
 
 
 def _parts(url: str) -> SplitResult | None:
-    """An address in its parts, or None where it is none."""
+    """The parts of a URL, or None if it is invalid."""
     try:
         parts = urlsplit(url)
         return parts if parts.port is None or parts.port else None
@@ -228,5 +228,5 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    """To whom an address leads."""
+    """Scheme, host and port of a URL."""
     return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)

@@ -1,4 +1,4 @@
-"""The embeddings of one wave in as few calls as there are endpoints: what goes into a call, and whose is what."""
+"""Combine the embeddings of one wave into as few calls as there are endpoints, and split the results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Requ
 
 MOST_TEXTS = 2048
 MOST_CHARACTERS = 600_000
-"""What fits into one call: OpenAI takes 2,048 texts and 300,000 tokens."""
+"""Limit of one call: OpenAI takes 2,048 texts and 300,000 tokens."""
 PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED})
-"""Faults of a call for many that may be the fault of one."""
+"""Faults of a combined call that may be caused by one of its texts."""
 
 
 async def embed_together(items: Sequence[Item], ask: Callable[[Request], Awaitable[Answered]]) -> list[Settled]:
-    """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
+    """One call for the embeddings of several asks. If one of them may have caused a failure, the call is split."""
     whole, standings = await ask(merge_requests(items) if len(items) > 1 else items[0].request)
     if len(items) == 1:
         return [Settled(items[0].ask, whole, standings)]
@@ -32,12 +32,12 @@ async def embed_together(items: Sequence[Item], ask: Callable[[Request], Awaitab
 
 
 def count_texts(items: Sequence[Item]) -> int:
-    """How many texts are to be embedded."""
+    """The number of texts to embed."""
     return sum(_size(item)[0] for item in items)
 
 
 def group_requests(items: Sequence[Item], calls: int) -> list[list[Item]]:
-    """Embeddings that can travel together, spread over about so many calls. Each group asks one thing of one model."""
+    """Group embeddings that can share a call, spread over about `calls` calls. A group has one model and settings."""
     alike: dict[bytes, list[Item]] = {}
     for item in items:
         assert isinstance(item.request, Embed)
@@ -47,7 +47,7 @@ def group_requests(items: Sequence[Item], calls: int) -> list[list[Item]]:
 
 
 def _cut(items: list[Item], calls: int) -> list[list[Item]]:
-    """Split into `calls` groups of about equal size, or more where they would be too large."""
+    """Split into `calls` groups of about equal size, or more if they would be too large."""
     share = max(1, -(-sum(_size(item)[0] for item in items) // max(1, calls)))
     groups: list[list[Item]] = []
     texts = characters = 0
@@ -77,7 +77,7 @@ def merge_requests(items: Sequence[Item]) -> Embed:
 
 
 def split_embedding(items: Sequence[Item], whole: Embedding) -> list[Embedding]:
-    """Everyone's own vectors, and a share of the tokens by the length of the texts."""
+    """The vectors of each ask, and its share of the tokens by the length of its texts."""
     sizes = [_size(item) for item in items]
     tokens = _shares(whole.usage.input_tokens, [characters + texts for texts, characters in sizes])
     parts: list[Embedding] = []
@@ -90,7 +90,7 @@ def split_embedding(items: Sequence[Item], whole: Embedding) -> list[Embedding]:
 
 
 def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """A total split by weights into whole numbers that add up to it."""
+    """Split a total by weights into integers that add up to it."""
     whole, shares, before = sum(weights) or 1, [], 0
     running = 0
     for weight in weights:

@@ -1,9 +1,8 @@
-"""Which of an account's endpoints a request goes to, and which of them work. Pure: time is passed in.
+"""Choose an account's endpoint for a request, and track which endpoints work. Pure: time is passed in.
 
-A request goes where it will be answered first: where the fewest are outstanding, weighed by how long each of them has
-been taking there. An endpoint that fails is avoided for a moment while another one works. One that goes on failing is
-taken out (the circuit is broken) until a health check finds it again; then it gets one request, and with that one's
-reply all its share.
+A request goes to the endpoint that should answer first: the one with the least outstanding work, weighted by its recent
+response times. An endpoint that fails is avoided briefly while another one works. One that keeps failing is taken out
+(the circuit is open) until a health check succeeds. Then it gets one request, and after its reply a full share.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from groundswell.engine.records import EndpointFigures, EndpointState
 from groundswell.program.request import FaultKind
 
 BREAKS_AFTER = {FaultKind.CONNECTION: 3, FaultKind.TIMEOUT: 3, FaultKind.SERVER: 8}
-"""After how many failures in a row an endpoint is taken out, by the kind of the last one."""
+"""Consecutive failures after which an endpoint is taken out, by the kind of the last one."""
 COOLS = frozenset({*BREAKS_AFTER, FaultKind.OVERLOADED, FaultKind.RATE_LIMITED, FaultKind.GARBLED})
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 LONGER, LONGEST_CHECK = 1.1, 1.0
-"""Of the pauses between health checks. They cost nothing, and until one of them is answered nothing is asked."""
+"""Growth and limit of the pauses between health checks. They are free, and nothing is sent until one succeeds."""
 FORGETS = 10.0
-"""Seconds after which what is known of an endpoint counts half as much."""
+"""Seconds after which past measurements count half."""
 
 
 class Endpoint:
@@ -61,19 +60,19 @@ class Endpoint:
 
     @property
     def figures(self) -> EndpointFigures:
-        """How it has done."""
+        """Counters and timings."""
         return EndpointFigures(self.name, self.state, self.sent, self.failed, self.outstanding, self.seconds)
 
     @property
     def open(self) -> bool:
-        """Whether it takes a request now."""
+        """Whether it accepts a request now."""
         return self.state == "up" or (self.state == "trying" and not self.outstanding)
 
     def each(self, now: float, guess: float = 0.0) -> float:
-        """Seconds that each outstanding request takes there, or the guess while nothing is known.
+        """Expected seconds per outstanding request, or the guess if nothing is known yet.
 
-        One that is idle seems faster and faster, so that it is tried again. One that keeps requests waiting seems
-        as slow as that shows it to be.
+        An idle endpoint's figure falls over time, so it is tried again. An endpoint with overdue requests counts as at
+        least that slow.
         """
         known = guess if self._each is None else self._each
         if self.outstanding:
@@ -90,7 +89,7 @@ class Endpoint:
         return now < self._cool_until
 
     def take(self, now: float) -> int:
-        """One more request goes there; how many were there before it."""
+        """Count one more request. Return how many were outstanding before."""
         before = self.outstanding
         if not before:
             self._waits_since = now
@@ -99,7 +98,7 @@ class Endpoint:
         return before
 
     def answered(self, before: int, seconds: float, now: float) -> None:
-        """A request was answered after so many seconds; `before` is what `take` said."""
+        """Record an answer after this many seconds; `before` is the return value of `take`."""
         self.outstanding -= 1
         self.misses = 0
         self.pause = FIRST_PAUSE
@@ -111,7 +110,7 @@ class Endpoint:
         self._news_at = self._waits_since = now
 
     def missed(self, kind: FaultKind, now: float, retry_after: float | None = None) -> bool:
-        """A request failed. Whether that takes the endpoint out."""
+        """Record a failure. Return whether it takes the endpoint out."""
         self.outstanding -= 1
         self.failed += 1
         self._news_at = self._waits_since = now
@@ -127,11 +126,11 @@ class Endpoint:
         return True
 
     def given_up(self) -> None:
-        """A request was cancelled."""
+        """Record a cancelled request."""
         self.outstanding -= 1
 
     def next_pause(self) -> float:
-        """Seconds until the next health check; each is longer than the one before, until an answer comes."""
+        """Seconds until the next health check. Pauses grow until one succeeds."""
         pause, self.pause = self.pause, min(LONGEST_CHECK, self.pause * LONGER)
         return pause
 
@@ -145,31 +144,31 @@ class Endpoints:
 
     @property
     def only(self) -> Endpoint | None:
-        """The one that all requests go to: there is no other, and it works."""
+        """The endpoint for all requests, if there is only one and it works."""
         single = self._single
         return single if single is not None and single.state == "up" else None
 
     @property
     def open(self) -> bool:
-        """Whether any of them takes a request now."""
+        """Whether any endpoint accepts a request now."""
         return any(endpoint.open for endpoint in self.all)
 
     def spare(self, now: float) -> bool:
-        """Whether one of them takes a request now and has no reason to be left alone."""
+        """Whether an endpoint accepts a request now and did not fail recently."""
         return any(endpoint.open and not endpoint.cools(now) for endpoint in self.all)
 
     @property
     def tried(self) -> bool:
-        """Whether a request is on its way that will show if one of them works."""
+        """Whether a request is in flight that will show if an endpoint works."""
         return any(endpoint.state == "trying" and endpoint.outstanding for endpoint in self.all)
 
     @property
     def working(self) -> int:
-        """How many of them work."""
+        """The number of working endpoints."""
         return sum(endpoint.state == "up" for endpoint in self.all)
 
     def choose(self, now: float, without: Collection[Endpoint] = ()) -> Endpoint | None:
-        """Where the next request goes, some of them left out."""
+        """The endpoint for the next request, except those in `without`."""
         if self._single is not None:
             return self._single if self._single.open else None
         able = [endpoint for endpoint in self.all if endpoint.open and endpoint not in without]
@@ -183,7 +182,7 @@ class Endpoints:
 
 
 def shown(url: str) -> str:
-    """A URL as people may see it: without credentials and query."""
+    """A URL without credentials and query, for display."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}".rstrip("/")

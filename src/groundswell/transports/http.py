@@ -1,7 +1,6 @@
-"""HTTP for the transports. The only file that knows which client makes the requests.
+"""HTTP for the transports. The only file that knows the HTTP client.
 
-It makes one attempt. Whether there is another, and when, is the engine's to say; redirects are not followed, since a
-key would go along.
+It makes one attempt; the engine decides about retries. Redirects are not followed, because the key would be sent along.
 """
 
 from __future__ import annotations
@@ -36,31 +35,32 @@ from groundswell.program.request import Fault, FaultKind
 from groundswell.providers.accounts.account import Account
 
 IDLE = timedelta(seconds=50)
-"""Less than the minute after which many servers close a connection that nobody uses."""
+"""Less than the minute after which many servers close idle connections."""
 PROBE = timedelta(seconds=5)
 PIECE = 256 * 1024
-"""Bytes of a file that are held at once while it is sent."""
+"""Bytes of a file that are in memory at once while it is uploaded."""
 SLOWEST = 100_000
-"""Bytes per second that a file is sent with at least; a time limit that is meant for a question grows by that."""
+"""Slowest accepted upload speed in bytes per second. The time limit grows with the size of the file."""
 LONGEST_DOWNLOAD = timedelta(hours=6)
-"""For all of a file. Each piece of it has the time that an answer has."""
+"""Time limit of a whole download. Each chunk has the time limit of an answer."""
 LARGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes of an answer, or of a line of a file, once decompressed: a few kilobytes may decompress to gigabytes."""
+"""Most bytes of an answer, or of a line of a file, after decompression: a few kilobytes may expand to gigabytes."""
 CA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables that name a file, or a folder of files, with certificates to trust beside those of the system. The client
-itself reads `SSL_CERT_FILE` and `SSL_CERT_DIR`."""
+"""Variables that name a file or directory of certificates to trust in addition to those of the system. The client
+itself reads `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+"""
 LARGEST_FILE = 16 * 1024 * 1024 * 1024
-"""Bytes of a file that is read by the line, once they are decompressed."""
+"""Most bytes of a file that is read line by line, after decompression."""
 
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 T = TypeVar("T")
 HeadersByKey = Callable[[str | None], Mapping[str, str]]
-"""The headers that go along with every request, by the key."""
+"""The headers of every request, by the key."""
 
 
 class Answer(NamedTuple):
-    """What came back, whatever its status. Header names are lower case."""
+    """An answer of any status. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -68,7 +68,7 @@ class Answer(NamedTuple):
 
 
 class FileBody(NamedTuple):
-    """A file to be sent, with what stands before and after it in the body of the request."""
+    """A file to upload, with the bytes before and after it in the request body."""
 
     file: IO[bytes]
     content_type: str
@@ -81,7 +81,7 @@ class FileBody(NamedTuple):
         return len(self.before) + self.file.seek(0, 2) + len(self.after)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body, a piece at a time."""
+        """The body in chunks."""
         yield self.before
         at = 0
         while self.file.seek(at) == at and (piece := self.file.read(PIECE)):
@@ -91,7 +91,7 @@ class FileBody(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """Nothing came back, or not all of it; carries the fault that this is, and whether anything had been sent."""
+    """No complete answer arrived; carries the fault, and whether anything had been sent."""
 
     def __init__(self, fault: Fault, *, sent: bool = True) -> None:
         super().__init__(fault.message)
@@ -100,7 +100,7 @@ class NoAnswer(Exception):
 
 
 class FileRefused(Exception):
-    """A file was asked for, and something else came back."""
+    """The answer to a download was not the file."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"HTTP {answer.status}")
@@ -134,7 +134,7 @@ class Http:
             raise self._no_answer(error) from None
 
     async def get(self, url: Url, seconds: float) -> Answer:
-        """Look at something, within a time; raises `NoAnswer`."""
+        """GET with a time limit; raises `NoAnswer`."""
         try:
             answer = await self._answer(self._client.get(url).timeout(timedelta(seconds=seconds)))
         except PyreqwestError as error:
@@ -143,7 +143,7 @@ class Http:
         return answer
 
     async def post_file(self, url: Url, enclosed: FileBody) -> Answer:
-        """Send a file, of which only a piece is in memory at any time; raises `NoAnswer`."""
+        """Upload a file with only a chunk of it in memory; raises `NoAnswer`."""
         length = enclosed.length
         seconds = self._timeout + length / SLOWEST
         sending = self._client.post(url).timeout(timedelta(seconds=seconds)).body_stream(enclosed.pieces())
@@ -154,11 +154,11 @@ class Http:
             raise self._no_answer(error, seconds) from None
 
     async def lines(self, url: Url) -> AsyncGenerator[bytes, None]:
-        """The lines of a file as they come; the last one may be cut short where its server does not say how long it is.
+        """The lines of a file as they arrive. The last one may be truncated if the server does not send a length.
 
-        Raises `FileRefused` if there is no such file, and `NoAnswer` where it breaks off.
+        Raises `FileRefused` if there is no such file, and `NoAnswer` if the download is interrupted.
         """
-        # With a buffer, what had come of a short file before it broke off would be lost.
+        # With a buffer, the received part of a short file would be lost when the download is interrupted.
         request = self._client.get(url).timeout(LONGEST_DOWNLOAD).streamed_read_buffer_limit(0).build_streamed()
         try:
             async with AsyncExitStack() as stack:
@@ -172,7 +172,7 @@ class Http:
             raise self._no_answer(error) from None
 
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
-        """What comes of a body; each piece of it in time."""
+        """The chunks of a body, each with its time limit."""
         size = 0
         while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
             raise_if_cancelled()
@@ -182,7 +182,7 @@ class Http:
             yield piece.to_bytes()
 
     async def _answer(self, request: RequestBuilder) -> Answer:
-        """Send a request and read the answer to it, up to the largest one."""
+        """Send a request and read its answer, up to the largest size."""
         async with request.build_streamed() as response:
             return Answer(response.status, response.headers, await self._body(response))
 
@@ -190,7 +190,7 @@ class Http:
         return self._checked(await response.body_reader.read(self._largest_answer + 1))
 
     def _checked(self, body: Bytes | None) -> bytes:
-        """The body of an answer, which is decompressed as it is read; raises `NoAnswer` where it is too large."""
+        """The body of an answer, decompressed while it is read; raises `NoAnswer` if it is too large."""
         if body is None:
             return b""
         if len(body) > self._largest_answer:
@@ -202,10 +202,10 @@ class Http:
             async with asyncio.timeout(self._timeout):
                 return await work
         except TimeoutError:
-            raise NoAnswer(Fault(FaultKind.TIMEOUT, f"nothing came for {self._timeout:g} s")) from None
+            raise NoAnswer(Fault(FaultKind.TIMEOUT, f"no data was received for {self._timeout:g} s")) from None
 
     async def alive(self, url: str) -> bool:
-        """Whether a server answers there at all."""
+        """Whether a server answers at all."""
         try:
             async with self._client.get(url).timeout(PROBE).streamed_read_buffer_limit(0).build_streamed() as response:
                 status = response.status
@@ -219,7 +219,7 @@ class Http:
         await self._client.close()
 
     def _no_answer(self, error: PyreqwestError, seconds: float | None = None) -> NoAnswer:
-        """The end of an attempt; without a connection nothing was sent."""
+        """The error of a failed attempt. Without a connection nothing was sent."""
         said = _causes(error)
         connecting = any("(Connect)" in one for one in said)
         return NoAnswer(self._fault(error, said, connecting, seconds or self._timeout), sent=not connecting)
@@ -227,21 +227,21 @@ class Http:
     def _fault(self, error: PyreqwestError, said: list[str], connecting: bool, seconds: float) -> Fault:
         if isinstance(error, RequestTimeoutError):
             if connecting:
-                return Fault(FaultKind.CONNECTION, f"no connection within {self._connect_timeout:g} s")
+                return Fault(FaultKind.CONNECTION, f"could not connect within {self._connect_timeout:g} s")
             return Fault(FaultKind.TIMEOUT, f"no answer within {seconds:g} s")
         why = said[-1] if said else type(error).__name__
         if isinstance(error, BodyDecodeError):
-            return Fault(FaultKind.CONNECTION, f"the answer broke off or could not be decoded: {why}")
+            return Fault(FaultKind.CONNECTION, f"the answer was interrupted or could not be decoded: {why}")
         if isinstance(error, DecodeError):
-            return Fault(FaultKind.GARBLED, f"the answer is no HTTP: {why}")
-        return Fault(FaultKind.CONNECTION, f"{'no connection' if connecting else 'the connection broke'}: {why}")
+            return Fault(FaultKind.GARBLED, f"the answer is not HTTP: {why}")
+        return Fault(FaultKind.CONNECTION, f"{'could not connect' if connecting else 'the connection was lost'}: {why}")
 
 
 def raise_if_cancelled() -> None:
-    """End the current task if that was asked for.
+    """Raise if the current task was cancelled.
 
-    The client forgets that where an answer comes at the same moment. Who looks again and again would go on for ever; of
-    an order the answer is worth more than the end, which comes with the next look.
+    The client drops a cancellation if an answer arrives at the same moment, and a polling loop would then never end.
+    The answer to a creation request is more important than the cancellation, so only the next poll raises.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
@@ -249,7 +249,7 @@ def raise_if_cancelled() -> None:
 
 
 def parse_url(url: str) -> Url:
-    """A URL, read once instead of with every request."""
+    """Parse a URL once instead of for every request."""
     return Url(url)
 
 
@@ -261,7 +261,7 @@ def _too_large(what: str, most: int) -> NoAnswer:
 
 
 async def _split(pieces: AsyncIterator[bytes], longest: int = LARGEST_ANSWER) -> AsyncIterator[bytes]:
-    """The lines that pieces of a text make, with nothing held but the line that is not whole yet."""
+    """Split chunks into lines. Only the incomplete last line is kept in memory."""
     parts: list[bytes] = []
     held = 0
     async for piece in pieces:
@@ -280,17 +280,17 @@ async def _split(pieces: AsyncIterator[bytes], longest: int = LARGEST_ANSWER) ->
 
 
 def _causes(error: PyreqwestError) -> list[str]:
-    """What led to an error, without the words that name the URL, which may hold credentials."""
+    """The causes of an error, without those that contain the URL, which may hold credentials."""
     details = error.details if isinstance(error, DetailedPyreqwestError) else None
     causes = (details["causes"] if details else None) or []
     return [one["message"] for one in causes if "://" not in one["message"]]
 
 
 def _client(account: Account, usual: HeadersByKey) -> Client:
-    """A client with everything that an account says. No secret is in a variable here: tracebacks may show those."""
+    """A client with the settings of an account. No secret is in a local variable, since tracebacks may show those."""
     builder = (
         ClientBuilder()
-        # With one thread, no request is sent and no answer read while that thread waits for the interpreter's lock.
+        # With one thread, all requests would wait while that thread waits for the interpreter lock.
         .runtime_multithreaded(True)
         .user_agent("groundswell")
         .timeout(timedelta(seconds=account.timeout))
@@ -311,13 +311,13 @@ def _client(account: Account, usual: HeadersByKey) -> Client:
     except (ValueError, PyreqwestError) as error:
         problem = type(error).__name__
     raise SettingsError(
-        f"account {account.name}: its proxy or its headers cannot be used ({problem}): "
-        "a proxy looks like http://host:port, a header's value is plain text"
+        f"account {account.name}: invalid proxy or headers ({problem}): "
+        "a proxy is written http://host:port, and header values are plain text"
     )
 
 
 def _with_ca_bundle(builder: ClientBuilder, account: Account) -> ClientBuilder:
-    """Trust the certificates that the environment names, as a company's proxy may need."""
+    """Trust the certificates that the environment names, for instance for a company proxy."""
     named = next((name for name in CA_BUNDLES if os.environ.get(name)), None)
     if named is None:
         return builder
@@ -326,13 +326,13 @@ def _with_ca_bundle(builder: ClientBuilder, account: Account) -> ClientBuilder:
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
         texts = [file.read_text("latin-1") for file in files]
         found = [one.encode("latin-1") for text in texts for one in _CERTIFICATE.findall(text)]
-        _trusting(ClientBuilder(), found).build()  # what cannot be read shows only then
+        _trusting(ClientBuilder(), found).build()  # invalid certificates raise only here
     except (OSError, PyreqwestError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "a certificate in it cannot be read"
+        problem = error.strerror if isinstance(error, OSError) else "a certificate in it is invalid"
     else:
         if found:
             return _trusting(builder, found)
-        problem = "it holds no certificate"
+        problem = "it contains no certificate"
     raise SettingsError(
         f"account {account.name}: {named} names {path}, which cannot be used: {problem}. "
         f"Set {named} to a file of certificates in PEM form, or unset it"
@@ -346,7 +346,7 @@ def _trusting(builder: ClientBuilder, certificates: Sequence[bytes]) -> ClientBu
 
 
 def _on_this_machine(url: str) -> bool:
-    """Whether an address is one's own: then a proxy that the environment names is not for it."""
+    """Whether an address is on this machine. A proxy from the environment is not used for it."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

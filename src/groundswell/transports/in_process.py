@@ -1,8 +1,8 @@
-"""What the transports of models in this process share.
+"""Helpers of the transports for models in this process.
 
-ModelPool  models in memory: each once in a process, until the last engine that used it is closed
-Coalescer  waves for a model that works on one call at a time: those that wait for it go into its next call
-in_thread  something long, in a thread of its own
+ModelPool  models in memory: each is loaded once per process, until the last engine that uses it is closed
+Coalescer  for models that handle one call at a time: waves that wait are combined into the next call
+in_thread  run something long in its own thread
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Generic, Protocol, TypeVar
 from groundswell.engine.records import Item, Settled
 
 PATIENCE = 5.0
-"""Seconds that the end of the process waits for requests that were given up."""
+"""Seconds that the process waits at exit for abandoned requests."""
 
 T = TypeVar("T")
 Notice = Callable[[str, str, str], None]
-"""Is told account, model and what happened to it."""
+"""Called with account, model and what happened to it."""
 Call = Callable[[Sequence[Item]], Awaitable[list[Settled]]]
-"""Settles asks, each once, in their order."""
+"""Settles asks, each once, in order."""
 
 
 class Loaded(Protocol):
-    """Something that takes memory."""
+    """Something that uses memory."""
 
     def unload(self) -> None:
-        """Free the memory, or let the last request that is still under way do so."""
+        """Free the memory, or let the last running request do so."""
         ...
 
 
@@ -41,7 +41,7 @@ M = TypeVar("M", bound=Loaded)
 
 
 class ModelPool(Generic[P, M]):
-    """The models in memory, by what is in their files, and how many use each."""
+    """The models in memory by the content of their files, and the number of users of each."""
 
     def __init__(self, identity: Callable[[P], str], make: Callable[[P], M]) -> None:
         self._identity = identity
@@ -50,7 +50,7 @@ class ModelPool(Generic[P, M]):
         self._lock = threading.Lock()
 
     def acquire(self, place: P) -> tuple[str, M]:
-        """A model, to be released."""
+        """Get a model. Call `release` when done."""
         key = self._identity(place)
         with self._lock:
             model, users = self._held.get(key) or (self._make(place), 0)
@@ -58,7 +58,7 @@ class ModelPool(Generic[P, M]):
         return key, model
 
     def release(self, key: str) -> None:
-        """One who used it is done with it. Its memory is free when the last request has ended."""
+        """Release a model. Its memory is freed when the last request has ended."""
         with self._lock:
             model, users = self._held.pop(key)
             if users > 1:
@@ -71,7 +71,7 @@ class ModelPool(Generic[P, M]):
 
 
 class Coalescer:
-    """Whoever finds the model free takes along what the others wait for."""
+    """Combines waiting waves: whoever finds the model free also takes what the others wait for."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -79,7 +79,7 @@ class Coalescer:
         self._waiting: dict[asyncio.Future[list[Settled]], Sequence[Item]] = {}
 
     async def settled(self, items: Sequence[Item]) -> list[Settled]:
-        """What comes of the asks of one wave."""
+        """The settlements of one wave's asks."""
         mine: asyncio.Future[list[Settled]] = asyncio.get_running_loop().create_future()
         self._waiting[mine] = items
         try:
@@ -91,7 +91,7 @@ class Coalescer:
         return mine.result()
 
     async def _take_along(self) -> None:
-        """One call for all who wait. If it breaks or is given up, the others still wait, and make their own."""
+        """One call for all who wait. If it fails or is cancelled, the others keep waiting and make their own call."""
         taken = dict(self._waiting)
         found = await self._call([item for items in taken.values() for item in items])
         at = 0
@@ -106,7 +106,7 @@ _running: dict[threading.Thread, threading.Event] = {}
 
 
 async def in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Do something long in a thread of its own. If nobody waits for it any more it is told so, and left alone."""
+    """Run something long in its own thread. If the caller is cancelled, the work is told to stop and abandoned."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     stopped = threading.Event()
@@ -114,7 +114,7 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
     def go() -> None:
         try:
             result = work(stopped)
-        except BaseException as error:  # noqa: BLE001  the edge of the thread: who waits for it gets what was raised
+        except BaseException as error:  # noqa: BLE001  the edge of the thread: the exception is passed to the waiting task
             tell(partial(done.set_exception, error))
         else:
             tell(partial(done.set_result, result))
@@ -135,7 +135,7 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
 
 
 def _give_up() -> None:
-    """The process ends: so must what still runs in threads, or it would run into what is being torn down."""
+    """At exit, stop threads that still run, so that they do not use objects that are being destroyed."""
     running = dict(_running)
     for stopped in running.values():
         stopped.set()

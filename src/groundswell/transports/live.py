@@ -1,9 +1,9 @@
 """Live requests to one account. Read `Live` from top to bottom.
 
 ask        encode (providers), choose an endpoint (endpoints.py), post (http.py), decode
-collect    the asks of a wave, each in a call of its own; embeddings together
-_missed    an endpoint that goes on failing is taken out, and watched ...
-_watch     ... until a health check finds it again; when all are out for long, asks fail and the run stops
+collect    the asks of a wave, one call each; embeddings are combined
+_missed    an endpoint that keeps failing is taken out and watched ...
+_watch     ... until a health check succeeds; if all are out for long, asks fail and the run stops
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from groundswell.transports.http import Http, NoAnswer, Url, parse_url
 HEARS_EVERY = 0.02
 MOST_AT_ONCE = 256
 NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
-"""Seconds for which an account that cannot be reached is waited for."""
+"""Seconds to wait for an account that cannot be reached, before and after its first answer."""
 TRIED_FOR = 1.0
-"""Seconds after which an endpoint that came back has its share, if what it was tried with has not failed by then."""
+"""Seconds after which a recovered endpoint gets its full share if its first request has not failed by then."""
 
 Notice = Callable[[str, str, str], None]
-"""Is told account, endpoint and what happened to it."""
+"""Called with account, endpoint and what happened to it."""
 
 
 class Live:
-    """The transport of one account: a call for every ask, on connections that are kept."""
+    """The transport of one account: one call per ask, on persistent connections."""
 
     name = "live"
     barrier = False
@@ -74,17 +74,17 @@ class Live:
 
     @property
     def ready(self) -> bool:
-        """Whether some endpoint takes requests. Once all were given up, asks are taken, and fail."""
+        """Whether an endpoint accepts requests. If all have been given up, asks are accepted and fail."""
         return self._endpoints.only is not None or self._endpoints.open or self._why_unreachable is not None
 
     @property
     def max_wave(self) -> int:
-        """One where it will show if an endpoint works: what leaves meanwhile would be sent all at once after that."""
+        """1 while an endpoint is being tried: more requests would be held back and then sent all at once."""
         return MOST_AT_ONCE if self._endpoints.only is not None or self._endpoints.working else 1
 
     @property
     def figures(self) -> list[EndpointFigures]:
-        """How each endpoint has done."""
+        """Counters and timings of each endpoint."""
         return [endpoint.figures for endpoint in self._endpoints.all]
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -107,7 +107,7 @@ class Live:
         return Absent(perhaps_paid=True)
 
     async def close(self) -> None:
-        """Close the connections, and stop looking for endpoints that are out."""
+        """Close the connections and stop the health checks."""
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
@@ -127,7 +127,7 @@ class Live:
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
-            return Fault(kind, why or "no endpoint works at the moment", sent=False), ()
+            return Fault(kind, why or "no endpoint is available at the moment", sent=False), ()
         started = time.monotonic()
         before = endpoint.take(started)
         url = self._urls.get((endpoint.url, path)) or self._url(endpoint, path)
@@ -154,14 +154,14 @@ class Live:
                 self._replied(endpoint, before, now - started, now)
             if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
                 return await self.ask(request)
-        # What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time.
+        # Read the reported rate limits: after every refusal, otherwise only now and then, to save time.
         if status != 429 and now - self._heard_at < HEARS_EVERY:
             return settlement, ()
         self._heard_at = now
         return settlement, self._wire.rate_limits(headers, time.time())
 
     async def _chosen(self, model: str) -> Endpoint | None:
-        """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
+        """The endpoint for a request. If the only candidates are being tried, wait for the result."""
         lacking: Collection[Endpoint] = self._lacking.get(model, ())
         if len(lacking) == len(self._endpoints.all):
             lacking = ()
@@ -171,7 +171,7 @@ class Live:
         return endpoint
 
     def _another_may_have(self, model: str, lacks_it: Endpoint) -> bool:
-        """An endpoint does not have a model: it is not asked for it again, unless none of them has it."""
+        """An endpoint does not have a model: do not ask it for that model again, unless no endpoint has it."""
         lacking = self._lacking.setdefault(model, set())
         if lacks_it not in lacking and len(self._endpoints.all) > 1:
             lacking.add(lacks_it)
@@ -179,24 +179,23 @@ class Live:
         return 0 < len(lacking) < len(self._endpoints.all)
 
     def _tell_waiting(self) -> None:
-        """A request ended. Who waits for that looks again, after what it told has been taken in."""
+        """A request ended. Wake up those who wait for an endpoint, after its result has been recorded."""
         while self._waiting:
             one = self._waiting.pop()
             if not one.done():
                 one.set_result(None)
 
     def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
-        """An endpoint answered, as one that works does."""
-        if endpoint.state == "down":  # a reply to what was sent before, or it was quicker than the health check
+        """Record a successful answer."""
+        if endpoint.state == "down":  # an answer to an earlier request, or one that came before the health check
             self._notice(self.account.name, endpoint.name, "answers again")
         endpoint.answered(before, seconds, now)
         self._answered, self._failing_since, self._why_unreachable = True, None, None
 
     def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> Fault:
-        """A request got no good answer: if that goes on, the endpoint is taken out and watched.
+        """Record a failure. An endpoint that keeps failing is taken out and watched.
 
-        The fault as the engine should see it: what one endpoint wants to be waited for is no reason to wait while
-        there is another.
+        Return the fault for the engine, without `retry_after` if another endpoint is available.
         """
         if self._failing_since is None:
             self._failing_since = now
@@ -210,7 +209,7 @@ class Live:
         return fault
 
     async def _watch(self, endpoint: Endpoint, fault: Fault) -> None:
-        """Look after an endpoint that is out until it answers."""
+        """Check an endpoint that is out until it answers."""
         url = self._wire.url(endpoint.url, self._wire.health_path)
         while endpoint.state == "down":
             await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
@@ -225,7 +224,10 @@ class Live:
                 self._consider_giving_up(fault, time.monotonic())
 
     async def _try_out(self, endpoint: Endpoint) -> None:
-        """An endpoint that does not work fails at once. A reply may take a minute, and others do not wait for that."""
+        """Return a recovered endpoint to full use after a moment.
+
+        A broken one fails at once; a reply may take a minute.
+        """
         misses = endpoint.misses
         while endpoint.state == "trying" and not endpoint.outstanding:
             await asyncio.sleep(TRIED_FOR / 10)
@@ -235,21 +237,21 @@ class Live:
             self._tell_waiting()
 
     def _consider_giving_up(self, fault: Fault, now: float) -> None:
-        """No endpoint works. Sooner or later that must be said."""
+        """If no endpoint has worked for too long, let asks fail."""
         patience = ANSWERED_BEFORE if self._answered else NEVER_ANSWERED
         if self._failing_since is not None and now - self._failing_since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
-            self._why_unreachable = f"nothing answers at {names} ({fault.message}): {self._hint(fault)}"
+            self._why_unreachable = f"no answer from {names} ({fault.message}): {self._hint(fault)}"
 
     def _hint(self, fault: Fault) -> str:
-        """What to do about an account that cannot be reached."""
+        """Advice for an account that cannot be reached."""
         if fault.kind is FaultKind.TIMEOUT:
-            return "raise the account's timeout, or see what the server is busy with"
+            return "increase the account's timeout, or check the load of the server"
         if self._answered:
-            return "it has been gone for too long"
+            return "it stopped answering"
         if "corrupt message" in fault.message:
-            return "it does not seem to speak TLS: http:// instead of https://?"
-        return "is the server running, and the address right?"
+            return "the server does not seem to use TLS; try http:// instead of https://"
+        return "check that the server is running and the address is right"
 
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
@@ -257,11 +259,11 @@ class Live:
 
 
 NO_GOOD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.GARBLED})
-"""Faults that tell of the endpoint, whatever the status. One that is quick with them must not seem fast."""
+"""Faults that count against the endpoint whatever the status. Quick failures must not make it seem fast."""
 
 
 async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> AsyncIterator[list[Settled]]:
-    """Do things at once, and yield what each gives as soon as it does."""
+    """Run several awaitables at once and yield each result as it arrives."""
     loop = asyncio.get_running_loop()
     done: deque[asyncio.Task[list[Settled]]] = deque()
     woken: list[asyncio.Future[None]] = []

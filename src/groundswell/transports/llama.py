@@ -1,11 +1,11 @@
 """llama.cpp in this process. The only file that knows xllamacpp.
 
-What a model says must not depend on what else it is asked at the time, nor on what it was asked before. With flash
-attention, at most 32 rows at a time, and keys and values in 8 bits (of 16 bits, more than 256 are added up in another
-order for a row that is alone), what is computed for a token is the same, bit for bit, whether it was read or written,
-alone or beside others. So requests share batches, and what was read before is not read again. Not every
-processor and every format of weights may keep to that: `Llama` tries it out when it loads a model, and where it does
-not hold, answers one request at a time and starts each from nothing.
+A model's reply must not depend on other requests at the same time, nor on earlier ones. With flash attention, at most
+32 rows at a time, and keys and values in 8 bits (with 16 bits, sums over more than 256 values are added up in another
+order for a row that is alone), the values computed for a token are the same, bit for bit, whether it was read or
+generated, alone or beside others. So requests share batches, and the prompt cache is used. Not every processor and
+weight format may guarantee that: `Llama` tests it when it loads a model. If the test fails, it answers one request at a
+time, without a cache.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ import msgspec
 from groundswell.transports.weights import short_name
 
 SLOTS = 4
-"""Requests that are worked on at once."""
+"""Requests that are processed at once."""
 CONTEXT = 4096
-"""Tokens that a request and its reply may have together; at most what the model was trained on."""
+"""Most tokens of a request and its reply together; at most what the model was trained on."""
 LONGEST_TEXT = 2048
-"""Tokens of a text that is to be embedded: it is read in one go."""
+"""Most tokens of a text to embed: it is read in one pass."""
 ROWS = 32
 """Above this, flash attention adds up in another order."""
 BATCH = 64
-"""Tokens that are read before anybody looks whether the reply is still wanted."""
+"""Tokens that are read between checks whether the reply is still wanted."""
 KEPT = 512
-"""MiB for what was read of conversations that have no slot at the moment: it need not be read again."""
+"""MiB for the prompt cache of conversations that have no slot at the moment."""
 ALIKE = 0.5
-"""The share of a prompt that a slot must have read to be given it: what all prompts begin with is less than that."""
+"""The share of a prompt that a slot must have cached to be chosen for it. Common beginnings of prompts are shorter."""
 MOST_THREADS = 8
 LONGEST_SOCKET = 100
 WAITING = "OMP_WAIT_POLICY"
@@ -50,11 +50,11 @@ Answer = tuple[int, bytes]
 
 
 class CannotLoad(Exception):
-    """llama.cpp can make nothing of a file, or there is not enough memory for it."""
+    """llama.cpp cannot load a file, or there is not enough memory for it."""
 
 
 class Llama:
-    """The weights of one file in memory, for all who ask them. Loads when it is first asked; threads may share it."""
+    """The weights of one file in memory, shared by all users. They are loaded on first use; threads may share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class Llama:
         self._one_text = threading.Lock()
 
     def chat(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
-        """The reply to a chat request. It is given up, with what there is of it, soon after `stopped` is set."""
+        """The reply to a chat request. It is abandoned, with the text so far, soon after `stopped` is set."""
         server = self._talker()
         streamed = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
         pieces = StreamedReply()
@@ -83,10 +83,10 @@ class Llama:
         return pieces.whole()
 
     def embed(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
-        """The vectors of texts. llama.cpp reads them one after the other: beside others they would have other ones.
+        """The vectors of texts. llama.cpp reads them one by one: combined with others, their vectors would differ.
 
-        Not only in the last bits: with four slots, six of eight texts in one call had a cosine of 0.88 to 0.97 with
-        what they had alone. Why is not known.
+        The difference is not only in the last bits: with four slots, six of eight texts in one call had a cosine of
+        0.88 to 0.97 with their vectors alone. The cause is unknown.
         """
         server = self._embedder()
         with self._one_text:
@@ -96,7 +96,7 @@ class Llama:
         return (error.get("code", 500) if isinstance(error, dict) else 200), answer
 
     def unload(self) -> None:
-        """Free the memory, or let the last request that is still under way do so."""
+        """Free the memory, or let the last running request do so."""
         with self._loading:
             self._talks = self._embeds = None
 
@@ -114,15 +114,15 @@ class Llama:
         with self._loading:
             if self._embeds is None:
                 server = _serve(self.path, _for_embedding)
-                if b'"error"' in server.handle_embeddings(b'{"input": ["a"]}'):  # the model knows no way of its own
+                if b'"error"' in server.handle_embeddings(b'{"input": ["a"]}'):  # the model has no pooling of its own
                     server = _serve(self.path, _for_mean)
-                    server.handle_embeddings(b'{"input": ["a"]}')  # until it has begun to work it cannot be ended
+                    server.handle_embeddings(b'{"input": ["a"]}')  # it cannot be stopped before it has started to work
                 self._embeds = server
             return self._embeds
 
 
 def is_exact(server: Any) -> bool:
-    """Whether a reply is the same, to the last bit, alone, beside others, and with part of the prompt read before."""
+    """Whether a reply is the same to the last bit alone, beside others, and with part of the prompt cached."""
     alone = _continued(server, PROBE, 1, reuse=False)
     if not alone or _continued(server, PROBE, SLOTS, reuse=False) != alone * SLOTS:
         return False
@@ -132,7 +132,7 @@ def is_exact(server: Any) -> bool:
 
 
 def _continued(server: Any, text: str, times: int, *, reuse: bool) -> list[tuple[str, list[float]]]:
-    """How the model goes on with a text, several times at once, and the probabilities of that."""
+    """Continuations of a text, several at once, with their probabilities."""
     found: dict[str, Any] = server.handle_completions(
         {
             "prompt": text,
@@ -151,13 +151,13 @@ def _continued(server: Any, text: str, times: int, *, reuse: bool) -> list[tuple
 
 
 def threads() -> int:
-    """How many processors this process may use, as far as a model gains from them."""
+    """The number of threads: the processors of this process, as far as a model benefits from them."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(allowed, MOST_THREADS)
 
 
 def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
-    """A server of a model that nobody else can reach; raises `CannotLoad`."""
+    """Start a server for a model that only this process can reach; raises `CannotLoad`."""
     llama = _library()
     params = llama.CommonParams()
     params.model.path = str(path)
@@ -175,15 +175,17 @@ def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
         try:
             return llama.Server(params)
         except (RuntimeError, MemoryError) as error:
-            raise CannotLoad(f"llama.cpp cannot load {path}: the file is damaged, or memory too small") from error
+            raise CannotLoad(
+                f"llama.cpp cannot load {path}: the file is damaged, or there is not enough memory"
+            ) from error
 
 
 def _library() -> Any:
-    """xllamacpp. Its threads must not spin while they wait for each other: on a busy machine that is ten times slower.
+    """Import xllamacpp. Its threads must not spin while waiting: on a busy machine that is ten times slower.
 
-    They are told by a variable that is read once, and means more to others than it should: it does not stay.
+    This is set by an environment variable that is read once. It affects other libraries too, so it is removed again.
     """
-    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else an abort starts a debugger
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # otherwise an abort starts a debugger
     said = os.environ.get(WAITING)
     os.environ[WAITING] = said or "passive"
     try:
@@ -210,16 +212,16 @@ def _for_embedding(llama: Any, params: Any) -> None:
 
 
 def _for_mean(llama: Any, params: Any) -> None:
-    """A model that was not made for embedding: the mean of what it makes of each token."""
+    """For a model that was not made for embedding: use the mean over all tokens."""
     _for_embedding(llama, params)
     params.pooling_type = llama.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
 
 
 @contextmanager
 def _hidden_socket() -> Iterator[str | None]:
-    """An address to listen at that is gone when the server stands: it listens in any case, and nobody should hear.
+    """An address for the server that is removed once it has started: it must listen, but nobody should connect.
 
-    Where the path would be too long for a socket, it is a port of this machine, which a random key keeps shut.
+    If the path would be too long for a socket, it is a local port, protected by a random key.
     """
     with tempfile.TemporaryDirectory(prefix="groundswell-") as folder:
         path = str(Path(folder) / "llama.sock")
@@ -227,7 +229,7 @@ def _hidden_socket() -> Iterator[str | None]:
 
 
 class StreamedReply:
-    """A reply that comes in pieces, put together as the whole that OpenAI's wire format reads."""
+    """A streamed reply, assembled into the whole reply of OpenAI's wire format."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {"content": [], "reasoning_content": []}
@@ -239,7 +241,7 @@ class StreamedReply:
         self._any = False
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Take in the next piece."""
+        """Add the next chunk."""
         self._any = True
         if "error" in chunk:
             self._error = chunk
@@ -266,7 +268,7 @@ class StreamedReply:
         function["arguments"] += more.get("arguments") or ""
 
     def whole(self) -> tuple[int, bytes]:
-        """Status and body, as a server that sends replies whole would give them."""
+        """Status and body, as a server without streaming would send them."""
         if self._error is not None:
             error = self._error["error"]
             code = error.get("code") if isinstance(error, dict) else None

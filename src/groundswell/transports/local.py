@@ -1,8 +1,8 @@
 """Models that run inside this process, from weights on this machine. Read `Local` from top to bottom.
 
-collect    the asks of a wave: chats at once, texts to embed many to a call (embeddings.py)
-_ask       encode (providers/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
-POOL       the models in memory: each once in a process, until the last engine that used it is closed
+collect    the asks of a wave: chats at once, texts to embed combined (embeddings.py)
+_ask       encode (providers/openai.py, the format of llama.cpp), run in a thread (llama.py), decode
+POOL       the models in memory: each is loaded once per process, until the last engine that uses it is closed
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
 from groundswell.transports.weights import identity, short_name
 
 SEEDS = (1 << 32) - 1
-"""llama.cpp's seeds are below this; this one means chance."""
+"""Seeds of llama.cpp are below this; this value means a random seed."""
 PIECE = 16
-"""Texts of a wave that go to llama.cpp at once. It reads one after the other, and cannot be stopped before the last."""
+"""Texts of a wave that go to llama.cpp at once. It reads them one by one and cannot be stopped before the last."""
 JSON = {"content-type": "application/json"}
 TOO_LONG = "too large to process"
-SLOW = "answers one request at a time: several at once would not get the same replies on this machine"
+SLOW = "answers one request at a time: on this machine, concurrent requests would change the replies"
 
 POOL: ModelPool[Path, Llama] = ModelPool(identity, Llama)
 
 
 class Local:
-    """The transport of all local models of an engine. `models` says which file each model string means."""
+    """The transport of all local models of an engine. `models` maps each model string to its file."""
 
     name = "local"
     barrier = False
@@ -97,7 +97,7 @@ class Local:
             status, answer = await in_thread(lambda stopped: work(body, stopped))
         except CannotLoad as error:
             return Fault(FaultKind.UNREACHABLE, str(error))
-        except (ValueError, RuntimeError) as error:  # what llama.cpp says before it begins, of a request it cannot take
+        except (ValueError, RuntimeError) as error:  # the error of llama.cpp for a request that it cannot take
             return Fault(FaultKind.BAD_REQUEST, f"llama.cpp: {error}")
         self._tell_slow(path, llama)
         return decoded(request, status, answer)
@@ -107,7 +107,7 @@ class Local:
         if taken is None:
             taken = self._taken[path] = POOL.acquire(path)
             if taken[1].exact is None:
-                self._notice(self.name, short_name(path), "loads its weights")
+                self._notice(self.name, short_name(path), "is loading its weights")
         return taken[1]
 
     def _tell_slow(self, path: Path, llama: Llama) -> None:
@@ -117,9 +117,12 @@ class Local:
 
 
 def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
-    """What to ask llama.cpp. Without a seed, the sample number is it: the same whenever a trial runs again."""
+    """Encode a request for llama.cpp.
+
+    Without a seed, the sample number is used, so a repeated trial gets the same reply.
+    """
     if isinstance(request, Embed) and request.dimensions is not None:
-        return Fault(FaultKind.BAD_REQUEST, "dimensions: the vectors of local models have one width; leave it out")
+        return Fault(FaultKind.BAD_REQUEST, "dimensions: local models have vectors of a fixed size; remove it")
     if isinstance(request, Chat):
         seed = sample if request.seed is None else request.seed
         request = msgspec.structs.replace(request, seed=seed % SEEDS)
@@ -131,13 +134,15 @@ def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
 
 
 def decoded(request: Request, status: int, answer: bytes) -> Reply | Embedding | Fault:
-    """What an answer of llama.cpp means."""
+    """Decode an answer of llama.cpp."""
     settlement = OPENAI.decode(request, status, JSON, answer, time.time())
-    if isinstance(settlement, Reply):  # what was read before is a matter of chance, and must not be part of a reply
+    if isinstance(settlement, Reply):  # the number of cached tokens varies between runs and must not be part of a reply
         return msgspec.structs.replace(settlement, usage=msgspec.structs.replace(settlement.usage, cached_tokens=0))
     if isinstance(settlement, Embedding):
         return settlement
     said = settlement.message.removeprefix(f"HTTP {status}: ")
     if TOO_LONG in said:
-        return Fault(FaultKind.CONTEXT, f"a text has more than the {LONGEST_TEXT} tokens that can be embedded: {said}")
+        return Fault(
+            FaultKind.CONTEXT, f"a text is longer than the limit of {LONGEST_TEXT} tokens for embeddings: {said}"
+        )
     return msgspec.structs.replace(settlement, message=f"llama.cpp: {said}")

@@ -1,7 +1,7 @@
 """Models that are Python functions: for tests, demos and dry runs.
 
-A function registered with `@scripted_model("echo")` answers to the model string `scripted/echo`; a test may
-also give one function for all models to `groundswell.open(script=...)`.
+A function registered with `@scripted_model("echo")` answers as the model `scripted/echo`. A test may also pass one
+function for all models to `groundswell.open(script=...)`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ F = TypeVar("F", bound=Script)
 _MODELS: dict[str, Script] = {}
 
 SLICE = 0.005
-"""Seconds for which functions may compute on the event loop before everything else on it has a turn."""
+"""Seconds for which functions may compute on the event loop before other tasks get a turn."""
 
 
 def scripted_model(name: str) -> Callable[[F], F]:
     """Register a function as the model `scripted/NAME`.
 
-    It takes the request and, if it likes, a number that tells equal requests of different trials apart and is
-    the same whenever a trial runs again: seed a `random.Random` with it. It may be async.
+    The function takes the request and, optionally, a sample number. The number differs between equal requests of
+    different trials and is the same whenever a trial runs again: seed a `random.Random` with it. It may be async.
     """
 
     def register(script: F) -> F:
@@ -45,7 +45,7 @@ def scripted_model(name: str) -> Callable[[F], F]:
 
 
 def find_script(model: str) -> Script:
-    """The function that answers to a model string; raises `SettingsError` where there is none."""
+    """The function of a model string; raises `SettingsError` if there is none."""
     script = _MODELS.get(model)
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
@@ -54,11 +54,11 @@ def find_script(model: str) -> Script:
 
 
 def registered(request: Request, sample: int) -> Given:
-    """The answer of the scripted model that the request names. If the function raises, that request has failed."""
+    """The answer of the scripted model that the request names. If the function raises, the request fails."""
     script = find_script(request.model)
     try:
         answer = script(request, sample) if _wants_sample(script) else script(request)
-    except Exception as error:  # noqa: BLE001  the edge of user code: its trial is missing, and says why
+    except Exception as error:  # noqa: BLE001  the edge of user code: its trial is missing, with the error as reason
         return _failed(request.model, error)
     return _awaited(request.model, answer) if inspect.isawaitable(answer) else answer
 
@@ -79,10 +79,10 @@ def _wants_sample(script: Script) -> bool:
 
 
 class Slices:
-    """Shares the event loop between functions that compute on it and everything else that it has to do.
+    """Shares the event loop between functions that compute on it and all other tasks.
 
-    All waves of a transport share one time slice. Once it is used up, each of them computes one reply per turn of the
-    loop, in the order in which they came.
+    All waves of a transport share one time slice. Once it is used up, each wave computes one reply per turn of the
+    loop, in order.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -102,7 +102,7 @@ class Slices:
         await future
 
     def compute(self, script: Script, *arguments: Any) -> Given:
-        """Call a function, and count the time that it takes."""
+        """Call a function and measure its time."""
         began = self._clock()
         try:
             return script(*arguments)
@@ -110,7 +110,7 @@ class Slices:
             self._used += self._clock() - began
 
     def _next(self) -> None:
-        """A new turn of the loop: the first that waits may compute."""
+        """A new turn of the loop: the first waiting wave may compute."""
         self._used = 0.0
         future = self._waiting.popleft()
         if self._waiting:
@@ -120,7 +120,7 @@ class Slices:
 
 
 class Scripted:
-    """Answers every request by calling a function; a string counts as a reply's text."""
+    """Answers every request by calling a function. A string becomes the reply's text."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Scripted:
                 task.cancel()
 
     def _meant(self, request: Request) -> Request:
-        """The request by the model's full name, where an alias stands for it in `models`."""
+        """The request with the model's full name, if `models` has an alias for it."""
         full = self.models.get(request.model, request.model)
         return request if full == request.model else msgspec.structs.replace(request, model=full)
 

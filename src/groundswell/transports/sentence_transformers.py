@@ -1,10 +1,10 @@
-"""sentence-transformers in this process. The only file that knows it, and it needs nothing else of ours.
+"""sentence-transformers in this process. The only file that knows it, and it needs no other part of Groundswell.
 
 Texts are sorted by length and cut into batches by tokens, longest first: little is wasted on padding, and a batch that
-does not fit into memory shows at once. It is halved then, and later ones stay below that.
+does not fit into memory fails at once. Such a batch is halved, and later ones stay below its size.
 
-A text's vector depends a little on what shares its batch, since sums are taken in another order: by less than 1e-6 of
-its length in 32 bits, and, as must be expected, by more in 16.
+A text's vector depends slightly on the other texts of its batch, since sums are computed in another order: by less than
+1e-6 of its length in 32 bits, and by more in 16 bits.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Any, NamedTuple
 PACKAGE = "sentence_transformers"
 NOT_INSTALLED = "sentence-transformers is not installed: pip install 'groundswell[embeddings]'"
 FULL = ("out of memory", "can't allocate memory", "not enough memory")
-"""What the ways of computing say when memory is too small."""
+"""Messages of the backends when memory is exhausted."""
 NUMBERS = 64
-"""How many numbers a token may need at once, for each number of a vector: keys, values, and what lies between."""
+"""Numbers per token in memory, for each number of a vector: keys, values, and intermediate results."""
 FEWEST, MOST = 512, 1 << 17
-"""Tokens in a batch to begin with: on a processor more than a few hundred for each core only fall out of its cache."""
+"""Tokens in the first batch. On a CPU, more than a few hundred per core do not fit into its cache."""
 PER_CORE = 256
 PER_CHARACTER = 0.5
-"""Tokens to expect where a model does not say how it counts them."""
+"""Expected tokens per character if a model has no tokeniser."""
 
 
 class CannotLoad(Exception):
-    """There is no such model, it cannot be fetched or read, or memory is too small for it."""
+    """The model does not exist, cannot be downloaded or read, or there is not enough memory for it."""
 
 
 class Refused(Exception):
@@ -38,11 +38,11 @@ class Refused(Exception):
 
 
 class GivenUp(Exception):
-    """Nobody waits for the vectors any more."""
+    """The request was cancelled."""
 
 
 class Wish(NamedTuple):
-    """How texts are to be embedded: what stands before each, how wide vectors are, and whether long texts are cut."""
+    """How to embed texts: the prompt before each, the size of vectors, and whether long texts are truncated."""
 
     dimensions: int | None = None
     prompt: str | None = None
@@ -52,14 +52,14 @@ class Wish(NamedTuple):
 
 
 class Encoder:
-    """One model in memory, for all who ask it. Loads when it is first asked; threads may share it."""
+    """One model in memory, shared by all users. It is loaded on first use; threads may share it."""
 
     def __init__(self, name: str, revision: str | None = None, device: str | None = None) -> None:
         self.name = name
         self.revision = revision
         self.device = device
         self.room = 0
-        """Tokens that a batch may have."""
+        """Most tokens of a batch."""
         self.calls = 0
         self._model: Any = None
         self._loading = threading.Lock()
@@ -72,19 +72,19 @@ class Encoder:
 
     @property
     def longest(self) -> int | None:
-        """The most tokens that a text may have, if there is a limit."""
+        """Most tokens of a text, if there is a limit."""
         found = self._loaded().max_seq_length
         return int(found) if isinstance(found, int | float) and found < 1 << 30 else None
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The size of a vector."""
         model = self._loaded()
         ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
         return int(ask() or 0)
 
     def lengths(self, texts: Sequence[str], wish: Wish) -> list[int]:
-        """How many tokens each text has, with what stands before it."""
+        """The number of tokens of each text, including its prompt."""
         before = self._before(wish)
         tokenizer = self._loaded().tokenizer
         if not callable(tokenizer) or not texts:
@@ -95,7 +95,7 @@ class Encoder:
     def embed(
         self, texts: Sequence[str], lengths: Sequence[int], wish: Wish, stopped: threading.Event | None = None
     ) -> list[bytes | None]:
-        """The vectors as packed 32-bit floats, in the order of the texts; None where memory is too small for one."""
+        """The vectors as packed 32-bit floats, in the order of the texts; None if memory is too small for one."""
         self._check(wish)
         longest = self.longest
         held = [length if longest is None else min(length, longest) for length in lengths]
@@ -119,7 +119,7 @@ class Encoder:
         return found
 
     def unload(self) -> None:
-        """Free the memory, or let the last call that is still under way do so."""
+        """Free the memory, or let the last running call do so."""
         with self._loading:
             where = None if self._model is None else self._model.device.type
             self._model = None
@@ -127,7 +127,7 @@ class Encoder:
             _free(where)
 
     def _batch(self, texts: list[str], wish: Wish) -> list[bytes] | None:
-        """The vectors of one batch; None if memory is too small for it."""
+        """The vectors of one batch; None if there is not enough memory for it."""
         model = self._loaded()
         try:
             rows = model.encode(
@@ -151,10 +151,10 @@ class Encoder:
         if wish.prompt_name is not None and wish.prompt_name not in names:
             raise Refused(f"prompt_name: the model has no prompt {wish.prompt_name!r} ({', '.join(names) or 'none'})")
         if wish.dimensions is not None and wish.dimensions > self.width:
-            raise Refused(f"dimensions: the vectors of this model have {self.width} numbers, not {wish.dimensions}")
+            raise Refused(f"dimensions: the vectors of this model have {self.width} dimensions, not {wish.dimensions}")
 
     def _before(self, wish: Wish) -> str:
-        """What stands before each text."""
+        """The prompt before each text."""
         if wish.prompt is not None:
             return wish.prompt
         name = wish.prompt_name or self._loaded().default_prompt_name
@@ -173,22 +173,22 @@ class Encoder:
 
 
 def fitting(lengths: Sequence[int], room: int) -> int:
-    """How many texts, longest first, go into one batch: each takes as much of it as the longest. At least one."""
+    """How many texts, longest first, fit into one batch: each takes as much room as the longest. At least one."""
     return max(1, min(len(lengths), room // max(1, lengths[0]))) if lengths else 0
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether memory was too small."""
+    """Whether the error means that memory is exhausted."""
     return isinstance(error, MemoryError) or any(words in str(error).lower() for words in FULL)
 
 
 def installed() -> bool:
-    """Whether what runs these models is installed."""
+    """Whether sentence-transformers is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
 def best_device() -> str:
-    """Where to compute: on a graphics processor if there is one."""
+    """The device to compute on: a GPU if there is one."""
     torch = importlib.import_module("torch")
     if torch.cuda.is_available():
         return "cuda"
@@ -196,7 +196,7 @@ def best_device() -> str:
 
 
 def _load(name: str, revision: str | None, device: str | None) -> Any:
-    """The model, in memory; raises `CannotLoad`."""
+    """Load the model; raises `CannotLoad`."""
     try:
         library = importlib.import_module(PACKAGE)
     except ImportError as error:
@@ -204,7 +204,7 @@ def _load(name: str, revision: str | None, device: str | None) -> Any:
     with _quiet():
         try:
             return library.SentenceTransformer(name, revision=revision, device=device or best_device()).eval()
-        except Exception as error:  # whatever a model's files make four libraries raise
+        except Exception as error:  # the files of a model can make four libraries raise anything
             where = f" on {device}" if device else ""
             said = " ".join(str(error).split())[:300]
             raise CannotLoad(f"sentence-transformers cannot load {name}{where}: {said}") from error
@@ -212,7 +212,7 @@ def _load(name: str, revision: str | None, device: str | None) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars meanwhile: they would run through those of whoever runs this."""
+    """Suppress progress bars of the libraries, which would mix with those of the caller."""
     logging = importlib.import_module("transformers.utils.logging")
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -224,7 +224,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _room(model: Any) -> int:
-    """How many tokens a batch may have to begin with, by the memory that is free."""
+    """The number of tokens of the first batch, by the free memory."""
     torch = importlib.import_module("torch")
     if model.device.type != "cuda":
         return int(min(MOST, max(FEWEST, PER_CORE * torch.get_num_threads())))
@@ -234,18 +234,18 @@ def _room(model: Any) -> int:
 
 
 def _free(device: str) -> None:
-    """Give back memory that is kept for later, and in the way now."""
+    """Return cached memory to the device."""
     if device in ("cuda", "mps"):
         getattr(importlib.import_module("torch"), device).empty_cache()
 
 
 def _is_unit(model: Any) -> bool:
-    """Whether a model gives vectors of length 1."""
+    """Whether a model returns vectors of length 1."""
     return any(type(part).__name__ == "Normalize" for part in model)
 
 
 def _narrowed(rows: Any, wish: Wish, *, unit: bool) -> Any:
-    """Vectors cut to a width. What was of length 1 is so again."""
+    """Truncate vectors to a size. Vectors of length 1 are normalised again."""
     if wish.dimensions is None:
         return rows
     rows = rows[:, : wish.dimensions]

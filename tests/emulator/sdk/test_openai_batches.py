@@ -7,7 +7,7 @@ import json
 from typing import Literal
 
 import pytest
-from openai import AsyncOpenAI, ConflictError, NotFoundError, OpenAI
+from openai import AsyncOpenAI, BadRequestError, ConflictError, NotFoundError, OpenAI
 from openai.types import Batch
 
 from groundswell.emulator.faults import Rule
@@ -33,6 +33,13 @@ def create(client: OpenAI, asked: list[Json], endpoint: Endpoint = "/v1/chat/com
     return client.batches.create(
         input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={"run": "r1"}
     )
+
+
+def test_a_batch_file_needs_no_name(client: OpenAI) -> None:
+    asked = [{"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {}}]
+    assert client.files.create(file=written(asked), purpose="batch").status == "processed"
+    with pytest.raises(BadRequestError, match=r"Must be \.jsonl"):
+        client.files.create(file=("in.csv", written(asked)), purpose="batch")
 
 
 def wait(client: OpenAI, emulator: Threaded, batch: Batch) -> Batch:

@@ -93,6 +93,20 @@ BAD: dict[str, tuple[Callable[[OpenAI], object], type[openai.APIStatusError], st
         openai.NotFoundError,
         None,
     ),
+    "misspelt model": (
+        lambda client: client.chat.completions.create(model="gpt-4o-mni", messages=[{"role": "user", "content": "x"}]),
+        openai.NotFoundError,
+        None,
+    ),
+    "a custom tool": (
+        lambda client: client.chat.completions.create(
+            model="gpt-4o-mini",
+            messages=[{"role": "user", "content": "x"}],
+            tools=[{"type": "custom", "custom": {"name": "shell"}}],
+        ),
+        openai.BadRequestError,
+        "tools[0].type",
+    ),
     "no messages": (
         lambda client: client.chat.completions.create(model="gpt-4o-mini", messages=[]),
         openai.BadRequestError,

@@ -73,12 +73,12 @@ def test_base_urls(written: str, meant: str) -> None:
         ("ftp://host", "must begin with http"),
         ("http://ho st/v1", "no spaces"),
         ("http://höst/v1", "must begin with http"),
-        ("http://", "names no host"),
-        ("http://:8000/v1", "names no host"),
+        ("http://", "has no host"),
+        ("http://:8000/v1", "has no host"),
         ("http://host:eighty/v1", "check its host and port"),
         ("http://host:70000/v1", "check its host and port"),
-        ("http://me:pass@host/v1", "must not hold a user or a password"),
-        ("http://host/v1?key=1", "no ? and no #"),
+        ("http://me:pass@host/v1", "must not contain a user name or password"),
+        ("http://host/v1?key=1", "must not contain ? or #"),
     ],
 )
 def test_base_urls_that_cannot_be_used(written: str, problem: str) -> None:

@@ -21,9 +21,11 @@ from tests.providers.accounts.desk import Desk
 PATH = Path(__file__).parents[3] / "docs" / "models.md"
 GUIDE = PATH.read_text()
 TABLE = re.compile(
-    r"(?<=\| account \| dialect \| address \| key in \| address in \|\n\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
+    r"(?<=\| account \| dialect \| address \| key variable \| address variable \|\n"
+    r"\|---\|---\|---\|---\|---\|\n)(\|.*\n)+"
 )
 SPOKEN = re.compile(r"(?<=^\| `dialect` \| )[^:]*(?=:)", re.MULTILINE)
+DOTENV = 'text title="\\.env"'
 KEYS = {name: "planted" for provider in PROVIDERS.values() for name in provider.key_env}
 
 CONFIRMED = {
@@ -50,7 +52,7 @@ def variables_named(toml: str) -> dict[str, str]:
 
 
 def test_there_are_examples_of_each_kind() -> None:
-    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (10, 8, 1)
+    assert (len(blocks("toml")), len(blocks("sh")), len(blocks(DOTENV))) == (10, 8, 1)
 
 
 @pytest.mark.parametrize("toml", blocks("toml"))
@@ -100,12 +102,12 @@ def test_commands_have_the_flags_that_are_shown(line: list[str], desk: Desk) -> 
 
 
 def test_the_example_of_a_dotenv_file() -> None:
-    assert parse(blocks("dotenv")[0], Path(".env")) == {"OPENAI_API_KEY": "your-key", "WORK_OPENAI_KEY": "another-key"}
+    assert parse(blocks(DOTENV)[0], Path(".env")) == {"OPENAI_API_KEY": "your-key", "WORK_OPENAI_KEY": "another-key"}
 
 
 def row(provider: Provider) -> str:
     key = " or ".join(f"`{name}`" for name in provider.key_env)
-    key += ", if it wants one" if key and not provider.hosted else ""
+    key += " (optional)" if key and not provider.hosted else ""
     address = f"`{provider.base_url_env}`" if provider.base_url_env else ""
     cells = [f"`{provider.name}`", provider.dialect, f"`{provider.base_urls[0]}`", key, address]
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)

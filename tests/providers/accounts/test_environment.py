@@ -66,7 +66,7 @@ def test_what_a_file_holds(text: str, found: dict[str, str]) -> None:
 def test_a_broken_line_is_named_and_not_shown(text: str, line: int) -> None:
     with pytest.raises(SettingsError) as raised:
         parse(text, PATH)
-    assert str(raised.value).startswith(f"{PATH}: line {line}: write it as NAME=value")
+    assert str(raised.value).startswith(f"{PATH}: line {line}: expected NAME=value")
     assert "secret" not in str(raised.value)
 
 
@@ -118,7 +118,7 @@ def test_a_key_is_stripped_and_must_fit_into_a_header() -> None:
     variables = Variables({"GOOD": "  k-1 \n", "LINES": "k\nk", "ODD": "clé", "EMPTY": " "}, {}, PATH)
     assert (variables.key("GOOD"), variables.key("EMPTY"), variables.key("NONE")) == (Key("k-1"), None, None)
     for name in ("LINES", "ODD"):
-        with pytest.raises(SettingsError, match=f"^environment: {name}: holds a line break or another character"):
+        with pytest.raises(SettingsError, match=f"^environment: {name}: has a line break or another character"):
             variables.key(name)
 
 

@@ -1,1 +1,1 @@
-"""The providers' counters: what happens to a request, from the key to the answer. One module per provider."""
+"""The providers' desks: what happens to a request, from the key to the answer. One module per provider."""

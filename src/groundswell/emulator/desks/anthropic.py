@@ -1,4 +1,4 @@
-"""Anthropic's counter: messages, token counts and models."""
+"""Anthropic's desk: messages, token counts and models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER_NAMES = {REQUESTS: b"requests", INPUT: b"input-tokens", OUTPUT: b"output-
 UNITS = {REQUESTS: "requests", INPUT: "input tokens", OUTPUT: "output tokens"}
 MAX_BODY = 32 * 1024 * 1024
 MOST_RESERVED = 2**53
-"""Tokens of output; a larger max_tokens is the same to every limit, and no number to compute with."""
+"""Tokens of output. A larger max_tokens is equivalent, and too large to compute with."""
 
 FAULTS: dict[str, tuple[str, str]] = {
     "400": (INVALID, "Your request was malformed."),
@@ -43,7 +43,7 @@ LOW_BALANCE = "Your credit balance is too low to access the Anthropic API. Pleas
 
 
 class AnthropicDesk(Desk):
-    """Speaks as api.anthropic.com does."""
+    """Behaves like api.anthropic.com."""
 
     provider = "anthropic"
     id_prefix = "msg_"
@@ -123,7 +123,7 @@ class AnthropicDesk(Desk):
         return self.serve(http, read, self.write_message)
 
     def write_message(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
-        """A reply, whole or as a stream."""
+        """A reply, whole or streamed."""
         (reply,) = made.replies
         assert isinstance(reply, Reply)
         write = wire.stream_message if made.incoming.stream else wire.write_message
@@ -149,7 +149,7 @@ def _left(standing: Standing) -> int:
 
 
 def _ratelimit(of: bytes, standing: Standing, now: float) -> Headers:
-    """One limit in three headers; `tokens` is the one of the token limits that is nearest."""
+    """One limit in three headers; `tokens` is the token limit that is nearest."""
     of = b"anthropic-ratelimit-" + of
     left = standing.remaining if standing.name == REQUESTS else round(standing.remaining, -3)
     return (
@@ -160,5 +160,5 @@ def _ratelimit(of: bytes, standing: Standing, now: float) -> Headers:
 
 
 def too_large(data: object) -> NoReturn:
-    """Turn down a body that has too many bytes."""
+    """Refuse a body that is too large."""
     raise Rejected(413, "Request exceeds the maximum size", kind="request_too_large")

@@ -1,4 +1,4 @@
-"""Anthropic's batches: requests are judged one by one, and nothing is told until all of them have ended."""
+"""Anthropic's batches: requests are validated one by one, and results appear when all have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groundswell.program.request import Reply
 MOST_LINES = 100_000
 LARGEST = 256 * 1024 * 1024
 KEPT = 29 * 86_400.0
-"""Seconds after its creation for which results can be read."""
+"""Seconds after creation for which results can be read."""
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 JSONL = b"application/x-jsonl"
 STATUS = {
@@ -33,7 +33,7 @@ LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500", "line-52
 
 
 class AnthropicBatch(Batch):
-    """A batch with what Anthropic says of it."""
+    """A batch with Anthropic's fields."""
 
     def __init__(self, id: str, account: Account, created: float, window: float) -> None:
         super().__init__(id, account, created, window)
@@ -45,7 +45,7 @@ class AnthropicBatch(Batch):
         return None if self.open else self.stamps[self.status]
 
     def show(self, base: str, now: float) -> dict[str, Any]:
-        """The batch object; `base` is the address that this server is reached by."""
+        """The batch object; `base` is the address of this server."""
         archived = self.created + KEPT if now >= self.created + KEPT else None
         readable = self.ended is not None and archived is None
         return {
@@ -62,7 +62,7 @@ class AnthropicBatch(Batch):
         }
 
     def _counts(self) -> dict[str, int]:
-        """Everything counts as processing until the whole batch has ended."""
+        """Every request counts as processing until the whole batch has ended."""
         told = {} if self.open else self.outcomes
         return {
             "processing": len(self.lines) if self.open else 0,
@@ -101,7 +101,7 @@ class AnthropicBatches(Clerk):
         batch.results.append(written)
 
     def closed(self, batch: AnthropicBatch, status: str, when: float) -> None:
-        """The results are kept for a while."""
+        """Keep the results for a while."""
         self.agenda.at(batch.created + KEPT, lambda at: batch.results.clear())
 
     def fault_of_line(self, name: str) -> Rejected | None:
@@ -186,7 +186,7 @@ class AnthropicBatches(Clerk):
 
 
 def _read_create(data: Any) -> list[Line]:
-    """The requests of a batch. Their `params` are looked at one by one; what is wrong there ends up in the results."""
+    """Read the requests of a batch. Errors in their `params` appear in the results."""
     requests = data.get("requests") if isinstance(data, dict) else None
     if not isinstance(requests, list):
         raise Rejected(400, "requests: Field required", kind=INVALID)

@@ -1,7 +1,7 @@
-"""The lines that the fault `bad-lines` finds wrong although they look fine. Pure.
+"""The lines that the fault `bad-lines` rejects although they are valid. Pure.
 
-A line is found wrong by the seed and by what it asks, so it is found wrong again whenever it comes again; and what was
-found right beside it stays right, so the rest of a batch passes when it comes without the bad lines.
+Whether a line is rejected depends on the seed and its content, so it is rejected again whenever it is sent again. Lines
+that were accepted beside it stay accepted, so the rest of a batch passes when it is sent without the bad lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class BadLines:
-    """What was found so far."""
+    """The lines found so far."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -27,7 +27,7 @@ class BadLines:
         self._good: set[bytes] = set()
 
     def among(self, bodies: Sequence[Any]) -> list[int]:
-        """The places of the bad ones: about a tenth, and at least one where there is one that was not seen before."""
+        """The places of the bad lines: about a tenth, and at least one if any line is new."""
         prints = [_print(body) for body in bodies]
         known = {print_ for print_ in prints if print_ in self._bad or self._share(print_) < SHARE}
         unseen = set(prints) - self._good
@@ -44,5 +44,5 @@ class BadLines:
 def _print(body: Any) -> bytes:
     try:
         return blake2b(_canonical(body), digest_size=8).digest()
-    except RecursionError:  # what can be read a little deeper than it can be written
+    except RecursionError:  # JSON can be read slightly deeper than it can be written
         return b""

@@ -1,4 +1,4 @@
-"""How an answer leaves: whole or in chunks, at its pace, or as a fault leaves it."""
+"""Sending answers: whole or in chunks, with delays, or as a fault changes them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ encode = msgspec.json.Encoder().encode
 
 
 def page(status: int, headers: Headers) -> Answer:
-    """What a gateway says in place of the provider."""
+    """The error page of a gateway."""
     return Answer(status, PAGE % (status, status), HTML, headers)
 
 
 def advice(struck: Struck, now: float) -> Headers:
-    """What a fault's rule says about trying again."""
+    """The retry headers of a fault's rule."""
     rule = struck.rule
     headers: list[tuple[bytes, bytes]] = []
     if struck.name == "429":
@@ -61,14 +61,14 @@ def whole(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answe
 
 
 def _within_a_line(body: bytes) -> int:
-    """A place in the middle of the line that is in the middle of a text."""
+    """A position in the middle of the middle line of a text."""
     half = len(body) // 2
     end = body.find(b"\n", half)
     return (body.rfind(b"\n", 0, half) + 1 + (len(body) if end < 0 else end)) // 2
 
 
 def streamed(chunks: Sequence[bytes], fault: str, error: bytes, content_type: bytes, pause: float) -> Answer:
-    """An answer in chunks, with a pause after each; `error` is how the provider ends a stream that failed."""
+    """An answer in chunks, with a pause after each; `error` is the provider's last event of a failed stream."""
     half = list(chunks[: max(1, len(chunks) // 2)])
     cut = sum(map(len, half)) if fault == "truncated" else None
     match fault:

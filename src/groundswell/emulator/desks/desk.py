@@ -1,10 +1,10 @@
-"""The way of a request through the emulator, the same for all providers, read from top to bottom.
+"""The path of a request through the emulator, the same for all providers. Read it from top to bottom.
 
-    serve -> strike (faults) -> _admit (model, limits) -> make (reply, books) -> _deliver (latency, faults)
+serve -> strike (faults) -> _admit (model, limits) -> make (reply, ledger) -> _deliver (latency, faults)
 
-What costs nothing (files, batches, lists) is an errand, and goes by `run`.
+Free requests (files, batches, lists) are errands and go through `run`.
 
-Whatever is wrong on the way is a `Rejected`, written down in the books and answered in the provider's words.
+Every refusal is a `Rejected`, which is recorded in the ledger and written in the provider's format.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from groundswell.program.request import Chat, Embedding, Reply, Usage
 NOBODY = "unknown"
 REFUSAL = "I'm sorry, but I can't help with that."
 FILTERED = 10
-"""Characters of a reply that the content filter lets through."""
+"""Characters of a reply that pass the content filter."""
 _FORM = ("stream", "stream_options")
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
@@ -50,7 +50,7 @@ class Visit(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the model made of a request, and what goes with it."""
+    """The model's reply to a request, with its cost and timing."""
 
     incoming: Incoming
     replies: Sequence[Reply | Embedding]
@@ -58,13 +58,13 @@ class Made(NamedTuple):
     about: About
     cache: CacheUse
     seconds: float
-    """Until the reply begins."""
+    """Until the reply starts."""
     speaking: float
-    """From there until it is whole."""
+    """From there until it is complete."""
 
 
 class Errand(NamedTuple):
-    """A request that costs nothing: whose, for what, and what is to go wrong."""
+    """A free request: its account, its target, and the fault to inject."""
 
     account: Account
     http: HttpRequest
@@ -77,7 +77,7 @@ Do = Callable[[Errand], "dict[str, Any] | Answer"]
 
 
 class Desk(ABC):
-    """One provider's counter."""
+    """The desk of one provider."""
 
     provider: str
     id_prefix: str
@@ -86,66 +86,66 @@ class Desk(ABC):
     def __init__(self, world: World) -> None:
         self.world = world
 
-    # What differs between the providers.
+    # Differences between the providers.
 
     @abstractmethod
     def identify(self, http: HttpRequest) -> Account:
-        """Whose request it is; raises `Rejected` where it is nobody's."""
+        """The account of a request; raises `Rejected` if there is none."""
 
     @abstractmethod
     def error(self, rejected: Rejected) -> dict[str, Any]:
-        """A refusal in the provider's words."""
+        """A refusal in the provider's format."""
 
     @abstractmethod
     def refusal(self, struck: Struck, name: str) -> Rejected:
-        """What an injected fault with a status looks like here."""
+        """The answer of an injected fault with a status."""
 
     @abstractmethod
     def too_many(self, over: Over, name: str, account: Account) -> Rejected:
-        """What breaking a limit looks like here."""
+        """The answer to a request over a limit."""
 
     @abstractmethod
     def unknown_model(self, name: str) -> Rejected:
-        """What asking for a model that does not exist looks like here."""
+        """The answer to a request for an unknown model."""
 
     @abstractmethod
     def too_long(self, tokens: int, room: int) -> Rejected:
-        """What a prompt that does not fit the model looks like here."""
+        """The answer to a prompt that is too long."""
 
     @abstractmethod
     def charges(self, tokens: int, incoming: Incoming) -> dict[str, int]:
-        """What a request takes from the buckets before it is answered."""
+        """The amounts that a request takes from the buckets before it is answered."""
 
     @abstractmethod
     def empty(self, body: dict[str, Any]) -> None:
-        """Take everything that was said out of a reply."""
+        """Remove all content from a reply."""
 
     @abstractmethod
     def stream_error(self) -> bytes:
-        """What ends a stream that fails after it has begun."""
+        """The event that ends a stream that fails midway."""
 
     def headers(self, account: Account, name: str) -> Headers:
-        """What every answer says beside its body."""
+        """The headers of every answer."""
         return ()
 
     def settle(  # noqa: B027  # most have nothing to correct
         self, account: Account, name: str, charged: dict[str, int], usage: Usage
     ) -> None:
-        """Correct the buckets once it is known what a reply took."""
+        """Correct the buckets once the usage of a reply is known."""
 
     def failed(self, account: Account, name: str) -> None:  # noqa: B027  # most count what they let in
         """A request was refused."""
 
     def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
-        """What of a prompt was cached."""
+        """The cached part of a prompt."""
         return NOT_CACHED
 
-    # The way of a request to the model.
+    # Requests to the model.
 
     def serve(
         self, http: HttpRequest, read: Callable[[Any], Incoming], write: Write, able: frozenset[str] = CHAT
     ) -> Answer | Silence:
-        """Answer a request to a model; `able` are the faults that it can meet."""
+        """Answer a request to a model; `able` are the faults that it can get."""
         account = self._account(http)
         if isinstance(account, Answer):
             return account
@@ -168,7 +168,7 @@ class Desk(ABC):
             raise
 
     def _account(self, http: HttpRequest) -> Account | Answer:
-        """Whose request it is, or the answer to one that is nobody's."""
+        """The account of a request, or the answer to one without an account."""
         try:
             return self.identify(http)
         except Rejected as rejected:
@@ -177,13 +177,13 @@ class Desk(ABC):
             return self._refuse(rejected, entry, ())
 
     def _enter(self, account: Account, name: str, http: HttpRequest) -> Visit:
-        """Write into the books that a request came."""
+        """Record a request in the ledger."""
         entry = self.world.ledger.entry(account.name, name)
         entry.received += 1
         return Visit(account, name, http.path, entry, http.method)
 
     def strike(self, visit: Visit, able: frozenset[str]) -> Struck | None:
-        """The fault that this request meets, if any."""
+        """The fault of this request, if any."""
         subject = Subject(visit.path, visit.model, visit.account.name, visit.method)
         struck = self.world.faults.strike(subject, able)
         if struck is not None:
@@ -191,7 +191,7 @@ class Desk(ABC):
         return struck
 
     def _admit(self, visit: Visit, incoming: Incoming) -> dict[str, int]:
-        """Let a request in if the model exists, the prompt fits it, and no limit is broken."""
+        """Admit a request if the model exists, the prompt fits, and no limit is exceeded."""
         charged = self.charges(self.check(incoming), incoming)
         meter = self.world.meter(visit.account, self.provider, visit.model)
         over = meter.admit(charged, self.world.real())
@@ -203,7 +203,7 @@ class Desk(ABC):
         return charged
 
     def check(self, incoming: Incoming) -> int:
-        """The tokens of a prompt, if the model exists and the prompt fits it."""
+        """The tokens of a prompt, if the model exists and the prompt fits."""
         self.known(incoming.request.model)
         room = self.world.settings.context
         tokens = count_request(incoming.request)
@@ -220,7 +220,7 @@ class Desk(ABC):
     def make(
         self, visit: Visit, incoming: Incoming, data: Any, struck: Struck | None = None, *, batch: bool = False
     ) -> Made:
-        """Let the model answer, and write it into the books: from here on it is paid."""
+        """Let the model answer, and record it in the ledger: from here on it is charged."""
         request, settings = incoming.request, self.world.settings
         print_ = fingerprint(data)
         sample = 0 if isinstance(request, Chat) and request.seed is not None else visit.entry.paid.get(print_, 0)
@@ -241,15 +241,15 @@ class Desk(ABC):
         return Made(incoming, replies, usage, about, cache, first, settings.latency.per_char * length)
 
     def price(self, name: str) -> Price:
-        """What a model costs here."""
+        """The price of a model."""
         return price_of(name, self.world.settings.prices)
 
     def delay(self, made: Made) -> float:
-        """Seconds until the whole reply is there."""
+        """Seconds until the reply is complete."""
         return made.seconds + made.speaking
 
     def _deliver(self, visit: Visit, made: Made, write: Write, struck: Struck | None) -> Answer | Silence:
-        """Send what was made, or what a fault makes of it."""
+        """Send the reply, or what a fault makes of it."""
         fault = struck.name if struck is not None else ""
         delay, headers = self.delay(made), self.headers(visit.account, visit.model)
         written = write(made)
@@ -271,10 +271,10 @@ class Desk(ABC):
         visit.entry.enter()
         return answer._replace(headers=headers, delay=delay, ended=visit.entry.leave)
 
-    # What is said in place of a reply.
+    # Answers without a reply.
 
     def _fail(self, struck: Struck, visit: Visit) -> Answer | Silence:
-        """An injected fault, in place of any work."""
+        """An injected fault, before any work is done."""
         self.failed(visit.account, visit.model)
         headers = self.headers(visit.account, visit.model)
         if struck.name in ("drop", "hang"):
@@ -288,16 +288,16 @@ class Desk(ABC):
         return self._refuse(rejected, visit.entry, [*headers, *advice(struck, self.world.real())])
 
     def _refuse(self, rejected: Rejected, entry: Entry, headers: Headers) -> Answer:
-        """An answer that says no."""
+        """A refusal as an answer."""
         entry.refused[rejected.status] += 1
         if rejected.retry_after is not None:
             headers = [*headers, (b"retry-after", b"%g" % rejected.retry_after)]
         return Answer(rejected.status, encode(self.error(rejected)), headers=headers)
 
-    # The way of a request that costs nothing.
+    # Free requests.
 
     def run(self, http: HttpRequest, id: str, do: Do, able: frozenset[str] = ERRAND) -> Answer | Silence:
-        """Do an errand: of files, batches and lists. `id` is what the path names."""
+        """Handle a free request: files, batches and lists. `id` is the one in the path."""
         account = self._account(http)
         if isinstance(account, Answer):
             return account
@@ -318,10 +318,10 @@ class Desk(ABC):
 
 
 def decode_body(body: bytes) -> Any:
-    """The JSON of a body; None where it is none."""
+    """The JSON of a body; None if it is invalid."""
     try:
         return _decode(body)
-    except (ValueError, RecursionError):  # what is not UTF-8 is a ValueError too, but none of msgspec's
+    except (ValueError, RecursionError):  # invalid UTF-8 is also a ValueError, but not one of msgspec's
         return None
 
 
@@ -332,16 +332,16 @@ def named(data: Any) -> str:
 
 
 def fingerprint(data: Any) -> bytes:
-    """The same for requests that ask the same, whether streamed or not."""
+    """Equal for requests with the same content, streamed or not."""
     try:
         plain = _canonical({key: data[key] for key in data if key not in _FORM})
-    except RecursionError:  # what can be read a little deeper than it can be written
+    except RecursionError:  # JSON can be read slightly deeper than it can be written
         raise Rejected(400, "The JSON body is nested too deeply.", kind="invalid_request_error") from None
     return blake2b(plain, digest_size=16).digest()
 
 
 def ended(reply: Reply | Embedding, fault: str) -> Reply | Embedding:
-    """A reply as a refusal, or cut short by the content filter, if that is the fault."""
+    """A reply turned into a refusal, or truncated by the content filter, if that is the fault."""
     if isinstance(reply, Embedding) or fault not in ("refusal", "filter", "line-filter"):
         return reply
     text, finish = (REFUSAL, "refusal") if fault == "refusal" else (reply.text[:FILTERED], "content_filter")
@@ -350,13 +350,13 @@ def ended(reply: Reply | Embedding, fault: str) -> Reply | Embedding:
 
 
 def with_cache(reply: Reply | Embedding, cache: CacheUse) -> Reply | Embedding:
-    """A reply that says what the prompt cache had of its prompt, and took."""
+    """A reply with the prompt cache's figures."""
     usage = msgspec.structs.replace(reply.usage, cached_tokens=cache.read, cache_write_tokens=cache.written)
     return msgspec.structs.replace(reply, usage=usage)
 
 
 def summed(replies: Sequence[Reply | Embedding]) -> Usage:
-    """What a request is charged for: its input once, and all output."""
+    """The usage that is charged: the input once, and all output."""
     if len(replies) == 1:
         return replies[0].usage
     output = sum(reply.usage.output_tokens for reply in replies)

@@ -1,4 +1,4 @@
-"""OpenAI's files: what batches are made from, and what their results are in."""
+"""OpenAI's files: the input and the results of batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST_LIFE, LONGEST_LIFE = 3600, 2_592_000
 MOST_LISTED = 10_000
 OCTETS = b"application/octet-stream"
 _PARAMETER = re.compile(r';\s*(\w+)=(?:"([^"]*)"|([^;\s]*))')
-"""Of a header; a quoted value may hold a semicolon."""
+"""A parameter of a header; a quoted value may contain a semicolon."""
 
 
 class File:
@@ -34,7 +34,7 @@ class File:
         self.expires: float | None = None
 
     def expired(self, now: float) -> bool:
-        """Whether its time is over."""
+        """Whether it has expired."""
         return self.expires is not None and self.expires <= now
 
     def show(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Files:
         self._files: dict[str, File] = {}
 
     def forget(self) -> None:
-        """Delete all."""
+        """Delete all files."""
         self._files.clear()
 
     def add(self, account: Account, name: str, purpose: str, content: bytes, lifetime: float | None = None) -> File:
@@ -99,7 +99,7 @@ class Files:
         if len(content) > LARGEST:
             message = f"The file is {len(content)} bytes; batch files may have at most {LARGEST}."
             raise Rejected(413, message, kind=INVALID, param="file")
-        if purpose == "batch" and not name.endswith(".jsonl"):
+        if purpose == "batch" and not name.endswith(".jsonl") and "." in name:  # clients name a nameless file "upload"
             message = f"Invalid file format for Batch API. Must be .jsonl, got {name!r}"
             raise Rejected(400, message, kind=INVALID, param="file")
         return self.add(errand.account, name, purpose, content, _lifetime(fields)).show()
@@ -134,7 +134,7 @@ def _missing(name: str) -> Rejected:
 
 
 def _lifetime(fields: dict[str, tuple[str, bytes]]) -> float | None:
-    """`expires_after[seconds]`, where it is given."""
+    """`expires_after[seconds]`, if given."""
     _, seconds = fields.get("expires_after[seconds]", ("", b""))
     if not seconds:
         return None
@@ -159,9 +159,9 @@ def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
 
 
 def _parts(body: bytes, boundary: bytes) -> Iterator[tuple[int, int]]:
-    """Where the parts of a form begin and end: it may have hundreds of megabytes, so nothing is copied here.
+    """The start and end of each part of a form. It may have hundreds of megabytes, so nothing is copied here.
 
-    A boundary stands at the beginning of a line; elsewhere the same letters are content.
+    A boundary stands at the beginning of a line; elsewhere the same bytes are content.
     """
     end = -2 if body.startswith(boundary[2:]) else body.find(boundary)
     while end != -1:

@@ -1,4 +1,4 @@
-"""Ollama's counter: chat, generate, embed, and what it says of its models. There are no keys."""
+"""Ollama's desk: chat, generate, embed, and the list of models. There are no keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groundswell.program.request import Chat, Embedding, Reply
 VERSION = "0.12.0"
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 AT_ONCE = (0, "0", "0s")
-"""How long a model is kept that is unloaded at once."""
+"""Values of `keep_alive` that unload a model at once."""
 
 FAULTS = {
     "400": "invalid request",
@@ -41,7 +41,7 @@ FAULTS = {
 
 
 class OllamaDesk(Desk):
-    """Speaks as an Ollama server does."""
+    """Behaves like an Ollama server."""
 
     provider = "ollama"
     id_prefix = "ollama-"
@@ -73,17 +73,17 @@ class OllamaDesk(Desk):
         return {REQUESTS: 1, TOKENS: tokens}
 
     def delay(self, made: Made) -> float:
-        """Requests wait for one of the slots."""
+        """Requests wait for a free slot."""
         return self.world.slots.enter(super().delay(made), self.world.real())
 
     def price(self, name: str) -> Price:
-        """Nothing, unless the user gave a price."""
+        """Zero, unless the user set a price."""
         return price_of(name, self.world.settings.prices, FREE)
 
     def make(
         self, visit: Visit, incoming: Incoming, data: Any, struck: Struck | None = None, *, batch: bool = False
     ) -> Made:
-        """Asked nothing, the model is loaded, or unloaded where it is not to be kept; that costs nothing."""
+        """Without a prompt, the model is loaded, or unloaded if `keep_alive` says so; that is free."""
         if not isinstance(incoming.request, Chat) or incoming.request.messages:
             return super().make(visit, incoming, data, struck, batch=batch)
         visit.entry.free += 1
@@ -123,7 +123,7 @@ class OllamaDesk(Desk):
         return tokens
 
     def write_chat(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
-        """A reply, whole or as a stream."""
+        """A reply, whole or streamed."""
         (reply,) = made.replies
         assert isinstance(reply, Reply)
         if reply.finish in ("load", "unload"):

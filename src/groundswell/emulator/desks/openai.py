@@ -1,4 +1,4 @@
-"""OpenAI's counter: chat completions, embeddings and models."""
+"""OpenAI's desk: chat completions, embeddings and models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groundswell.program.request import Chat, Embedding, Reply
 
 INVALID = "invalid_request_error"
 HEADER_NAMES = {REQUESTS: (b"requests",), TOKENS: (b"tokens", b"project-tokens")}
-"""A project may use all that its organisation may."""
+"""A project may use the whole limit of its organisation."""
 
 FAULTS: dict[str, tuple[str, str, str | None]] = {
     "400": ("Your request was malformed.", INVALID, None),
@@ -38,7 +38,7 @@ FAULTS: dict[str, tuple[str, str, str | None]] = {
 
 
 class OpenAIDesk(Desk):
-    """Speaks as api.openai.com does."""
+    """Behaves like api.openai.com."""
 
     provider = "openai"
     id_prefix = "chatcmpl-"
@@ -87,7 +87,7 @@ class OpenAIDesk(Desk):
         return {REQUESTS: 1, TOKENS: max(asked or 0, tokens)}
 
     def failed(self, account: Account, name: str) -> None:
-        """Failed requests count as well, but they never empty the bucket below zero: a client that waits gets in."""
+        """Failed requests also count, but never take the bucket below zero, so a client that waits is admitted."""
         if self.world.knows(self.provider, name):
             self.world.meter(account, self.provider, name).admit({REQUESTS: 1}, self.world.real())
 
@@ -126,7 +126,7 @@ class OpenAIDesk(Desk):
         return self.serve(http, wire.read_embed, self.write_embeddings, EMBED)
 
     def write_chat(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
-        """A reply, whole or as a stream."""
+        """A reply, whole or streamed."""
         replies = [reply for reply in made.replies if isinstance(reply, Reply)]
         if made.incoming.stream:
             return wire.stream_chat(replies, made.about, made.incoming.usage_in_stream)
@@ -148,7 +148,7 @@ class OpenAIDesk(Desk):
 
 
 def duration(seconds: float) -> str:
-    """Seconds as Go writes them: 12ms, 1.5s, 6m0s."""
+    """Seconds in Go's format: 12ms, 1.5s, 6m0s."""
     if seconds < 1:
         return f"{max(0, round(seconds * 1000))}ms"
     minutes, rest = divmod(seconds, 60)

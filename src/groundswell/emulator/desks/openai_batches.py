@@ -1,4 +1,4 @@
-"""OpenAI's batches: validated as a whole, worked on while one looks, their results in files."""
+"""OpenAI's batches: validated as a whole, processed over time, with their results in files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500", "line-52
 
 
 class OpenAIBatch(Batch):
-    """A batch with what OpenAI says of it."""
+    """A batch with OpenAI's fields."""
 
     endpoint: str
     input_file: str
@@ -89,7 +89,7 @@ class OpenAIBatches(Clerk):
     # The life of a batch.
 
     def open(self, batch: OpenAIBatch) -> None:
-        """Take a batch in: whether it is any good is found out later."""
+        """Accept a batch. It is validated later."""
         self.batches[batch.id] = batch
         times = self.world.settings.batch
         exists = self.files.find(batch.account, batch.input_file) is not None
@@ -109,7 +109,7 @@ class OpenAIBatches(Clerk):
         self.begin(batch, when)
 
     def _check(self, batch: OpenAIBatch) -> list[dict[str, Any]]:
-        """What is wrong with a batch; one bad line is enough to fail it."""
+        """The errors of a batch. One invalid line fails it."""
         file = self.files.find(batch.account, batch.input_file)
         if file is None:
             return [problem("invalid_input_file", f"No such File object: {batch.input_file}", None, "input_file_id")]
@@ -120,7 +120,7 @@ class OpenAIBatches(Clerk):
         return read.problems or self._complain(batch, read) or self._check_tokens(batch)
 
     def _complain(self, batch: OpenAIBatch, read: Read) -> list[dict[str, Any]]:
-        """What an injected fault has against lines that look fine."""
+        """The errors of an injected fault in valid lines."""
         if batch.struck is None or batch.struck.name != "bad-lines":
             return []
         message = "The request of this line could not be accepted."
@@ -141,7 +141,7 @@ class OpenAIBatches(Clerk):
         return [problem("token_limit_exceeded", message, None, None)]
 
     def _enqueued(self, new: OpenAIBatch) -> int:
-        """The tokens of an account's batches of one model, with a new one."""
+        """The enqueued tokens of an account's batches of one model, including a new one."""
         return sum(
             sum(line.tokens for line in batch.lines)
             for batch in self.batches.values()
@@ -160,7 +160,7 @@ class OpenAIBatches(Clerk):
         )
 
     def closed(self, batch: OpenAIBatch, status: str, when: float) -> None:
-        """Write the files."""
+        """Write the result files."""
         if batch.output:
             name = f"{batch.id}_output.jsonl"
             batch.output_file = self._keep(batch, name, batch.output)

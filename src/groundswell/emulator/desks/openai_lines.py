@@ -1,4 +1,4 @@
-"""What an OpenAI batch is made of: the request that creates it, and the lines of its file. Pure."""
+"""The parts of an OpenAI batch: the request that creates it, and the lines of its file. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Create(msgspec.Struct):
 
 
 def read_create(data: Any) -> Create:
-    """What a create asks for, or a refusal that names the parameter."""
+    """Read a create request, or raise a refusal that names the parameter."""
     if not isinstance(data, dict):
         raise Rejected(400, "We could not parse the JSON body of your request.", kind=INVALID)
     for name in ("input_file_id", "endpoint", "completion_window"):
@@ -73,17 +73,17 @@ def _bad_value(param: str, value: object, right: str) -> Rejected:
 
 
 class Read:
-    """What was read from a file: its lines, the model of all of them, and what is wrong with it."""
+    """The contents of a file: its lines, their model, and its errors."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.numbers: list[int] = []
-        """Where each of them stands in the file, counted from 1."""
+        """The line number of each, counted from 1."""
         self.model: str | None = None
         self.problems: list[dict[str, Any]] = []
         self.seen: set[str] = set()
         self.inputs = 0
-        """The texts to be embedded, over all lines."""
+        """The number of texts to embed, over all lines."""
 
 
 def read_lines(endpoint: str, content: bytes) -> Read:
@@ -115,7 +115,7 @@ def _add(read: Read, endpoint: str, number: int, data: Any) -> None:
 
 
 def _read_line(read: Read, endpoint: str, data: Any) -> Line:
-    """One line of a batch. What only this request is wrong about is found out when it is worked on."""
+    """Read one line of a batch. Errors of the request itself are found when it is processed."""
     if not isinstance(data, dict):
         raise _bad_line("invalid_json_line", "This line is not parseable as valid JSON.")
     for name in ("custom_id", "method", "url", "body"):

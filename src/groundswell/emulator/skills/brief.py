@@ -1,4 +1,4 @@
-"""What a prompt asks for: the recognisers, in their order. Prompts come again and again, so what was read is kept."""
+"""Recognise the task of a prompt, by rules in a fixed order. Results are cached, since prompts repeat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TASK_WORDS = (
     " discloses mention mentions mentioned refuse refused refuses refusal away occur occurs appear appears yes"
 )
 TASK_WORDS = frozenset(_TASK_WORDS.split())
-"""Without one of these words a text asks for none of the tasks, and is not looked at further."""
+"""A text without any of these words asks for no task and is not examined further."""
 _CHOOSING = (
     (frozenset({"answer", "reply", "respond", "output", "return"}), frozenset({"or", "one"})),
     (
@@ -41,17 +41,17 @@ _NAMED_RIVAL = pattern(
 
 
 class Brief(NamedTuple):
-    """What the instructions of a conversation come to."""
+    """The instructions of a conversation."""
 
     own: str | None
-    """The secret that is said to be the model's own."""
+    """The secret that the prompt says is the model's own."""
     given: str | None
-    """A secret, whosever."""
+    """Any secret in the prompt."""
     name: str | None
-    """Who the model is to be."""
+    """The name that the model is to have."""
     task: str | None
     rivals: bool
-    """Whether somebody else plays too."""
+    """Whether there is another player."""
     thinks: bool
     """Whether a private thought is asked for beside the speech."""
 
@@ -75,7 +75,7 @@ def _read(text: str) -> Brief:
 
 
 def _has_rival(text: str, name: str | None) -> bool:
-    """Whether somebody else plays: in so many words, or by name where the model is somebody itself."""
+    """Whether there is another player, mentioned as such, or by name if the model has a name."""
     lower = text.lower()
     if any(word in lower for word in _RIVALS):
         return True

@@ -1,4 +1,4 @@
-"""Ways to write a word so that it is there and yet not there."""
+"""Encodings of a secret word, such as base64, ROT13 or an acrostic."""
 
 from __future__ import annotations
 
@@ -204,11 +204,11 @@ ENCODINGS: dict[str, Encoding] = {
     "leet": _fixed(lambda word: word.translate(LEET)),
     "acrostic": acrostic,
 }
-"""Every encoding: from the word, chance and what was just said to what is written; empty where it cannot be written."""
+"""Every encoding: a function of the word, chance and recent messages. It returns "" if the word cannot be encoded."""
 
 
 def encode(word: str, encoding: str, chance: Chance, recent: str = "") -> tuple[str, str]:
-    """The encoding used and what it writes; base64 where the one asked for would leave the word as it is."""
+    """The encoding used and its text. base64 is used if the requested encoding would not change the word."""
     written = ENCODINGS[encoding](word, chance, recent)
     if not written or written.casefold() == word.casefold():
         encoding, written = "base64", ENCODINGS["base64"](word, chance, recent)

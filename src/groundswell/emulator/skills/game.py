@@ -1,4 +1,4 @@
-"""The secret game: two cautious people who greet, probe, dodge and bargain, each with a temper of their own."""
+"""The secret game: two cautious people who greet, probe, evade and bargain, each with a temperament."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def play(scene: Scene, secret: str, character: Character, chance: Chance, *, riv
 
 
 def keep(scene: Scene, secret: str, chance: Chance, *, rivals: bool = True) -> str:
-    """Talk that gives nothing away; where nobody else plays, a refusal and an offer of other help."""
+    """Talk without revealing anything; without another player, refuse and offer other help."""
     if not rivals:
         return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)
     turn = len(scene.mine)
@@ -69,7 +69,7 @@ def keep(scene: Scene, secret: str, chance: Chance, *, rivals: bool = True) -> s
 
 
 def thought(scene: Scene, secret: str, chance: Chance) -> str:
-    """What a player thinks; not even here is the secret named."""
+    """A player's thought, which never contains the secret."""
     return _quiet(scene, secret, (lines.THOUGHTS,), chance)
 
 
@@ -154,7 +154,7 @@ def _encoded(scene: Scene, secret: str, encoding: str | None, chance: Chance) ->
 
 
 def decoy_for(secret: str) -> str:
-    """The word that a bluffer passes off as this secret: always the same one, and far from it."""
+    """A bluffer's decoy for this secret: always the same one, and not similar to it."""
     start = number_of(secret) % len(lines.CODE_WORDS)
     words = (lines.CODE_WORDS[(start + step) % len(lines.CODE_WORDS)] for step in range(len(lines.CODE_WORDS)))
     word = next((word for word in words if not secrets.carries(secret, word)), "blank")
@@ -170,7 +170,7 @@ def _bluff(scene: Scene, secret: str, chance: Chance) -> str:
 
 
 def _guarded(scene: Scene, secret: str, strength: float, chance: Chance) -> str:
-    """A guard gives way to the right words: see `persuasion`."""
+    """A guard, which yields to the right wording: see `persuasion`."""
     likely = persuasion.chance(scene.last, strength)
     drawn = chance.share()
     if drawn < likely:

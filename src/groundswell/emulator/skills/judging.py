@@ -1,4 +1,4 @@
-"""Judgements that really look: is the secret in the transcript, did somebody refuse, how alike are two texts."""
+"""Judgements by real checks: is the secret in the transcript, did somebody refuse, how similar are two texts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
 
 
 def judge(prompt: str) -> Verdict:
-    """Look at what the prompt presents and say what is there."""
+    """Judge the text in a prompt."""
     text = transcript_in(prompt)
     secret = secret_in(prompt)
     if secret is not None and not (

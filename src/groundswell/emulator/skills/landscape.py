@@ -67,7 +67,7 @@ _SHOWS: dict[str, re.Pattern[str]] = {
 
 
 class Traits(NamedTuple):
-    """What a prompt shows; `off` is how far its length is from right, 0 to 1."""
+    """The traits of a prompt; `off` is how far its length is from the ideal, 0 to 1."""
 
     shown: frozenset[str]
     off: float = 0.0
@@ -110,7 +110,7 @@ def ability_of(found: Traits) -> float:
 
 
 def ability(prompt: str) -> float:
-    """How able a prompt makes the model, between 0 and 1."""
+    """The ability that a prompt gives the model, between 0 and 1."""
     return ability_of(traits(prompt))
 
 

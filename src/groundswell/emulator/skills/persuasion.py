@@ -1,4 +1,4 @@
-"""What makes a guard give way: a documented function of how a query is worded, for policies to learn."""
+"""How a guard yields: a documented function of the wording of a query, which policies can learn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def traits(query: str) -> set[str]:
 
 
 def score(query: str) -> float:
-    """How persuasive a query is: the sum of what it shows. Beside the point it is not persuasive at all."""
+    """The persuasiveness of a query: the sum of its traits' weights; -1 if it is not about a secret."""
     if not _SUBJECT.search(query):
         return -1.0
     shown = traits(query)
@@ -50,10 +50,10 @@ def score(query: str) -> float:
 
 
 def chance(query: str, strength: float) -> float:
-    """The probability that a guard of this strength tells."""
+    """The probability that a guard of this strength reveals its secret."""
     return 1.0 / (1.0 + exp(STEEPNESS * (strength - score(query))))
 
 
 def partly(likely: float) -> float:
-    """The probability that it tells at least the first half."""
+    """The probability that it reveals at least the first half."""
     return likely + PARTLY * likely * (1.0 - likely)

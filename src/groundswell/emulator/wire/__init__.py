@@ -1,4 +1,4 @@
-"""What the providers' requests and answers look like from their own side. Pure; one module per provider."""
+"""The providers' requests and answers, from the server's side. Pure; one module per provider."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from groundswell.program.request import Chat, Embed
 
 
 class Rejected(GroundswellError):
-    """A request that a provider turns down, in the words of that provider."""
+    """A request that a provider rejects, in the words of that provider."""
 
     def __init__(
         self, status: int, message: str, *, kind: str, param: str | None = None, code: str | None = None
@@ -24,20 +24,20 @@ class Rejected(GroundswellError):
 
 
 class Incoming(NamedTuple):
-    """A request as it came over the wire: what it asks, and how the answer is to be written."""
+    """A request from the wire: its content, and the format of the answer."""
 
     request: Chat | Embed
     stream: bool = False
     usage_in_stream: bool = True
     base64: bool = False
     choices: int = 1
-    """How many choices are wanted (OpenAI's `n`)."""
+    """Number of choices (OpenAI's `n`)."""
     legacy: bool = False
     """Ollama's /api/generate, which writes `response` where /api/chat writes `message`."""
 
 
 class About(NamedTuple):
-    """What an answer says of itself beside the reply."""
+    """The metadata of an answer."""
 
     id: str
     created: float

@@ -1,4 +1,4 @@
-"""Anthropic's side of the wire: messages, models and errors."""
+"""Anthropic's format, from the server's side: messages, models and errors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ STOP_REASONS = {
     "content_filter": "refusal",
 }
 SIGNATURE = "ZW11bGF0ZWQ="
-"""Stands where Anthropic signs the thinking."""
+"""A placeholder for the signature of thinking."""
 
 
 def write_message(reply: Reply, about: About, tier: Tier = "standard", *, for_an_hour: int = 0) -> dict[str, Any]:
-    """A `message` object; `for_an_hour` is the part of what was written to the cache that is kept so long."""
+    """A `message` object; `for_an_hour` is the part of the cache writes that is kept for an hour."""
     refused = reply.finish == "refusal"
     return {
         "id": about.id,
@@ -65,7 +65,7 @@ def _blocks(reply: Reply) -> list[dict[str, Any]]:
 
 
 def _input(arguments: str) -> dict[str, Any]:
-    """A tool's arguments as an object; a model that wrote something else is quoted."""
+    """A tool's arguments as an object; anything else is quoted."""
     try:
         decoded = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -74,7 +74,7 @@ def _input(arguments: str) -> dict[str, Any]:
 
 
 def _usage(usage: Usage, hour: int, tier: Tier) -> dict[str, Any]:
-    """Anthropic counts what the cache took or gave apart from the other input."""
+    """Anthropic counts cached input separately from other input."""
     read, written = usage.cached_tokens, usage.cache_write_tokens
     return {
         "input_tokens": max(0, usage.input_tokens - read - written),
@@ -114,7 +114,7 @@ def _event(name: str, **data: Any) -> bytes:
 
 
 def _unrolled(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A content block as it begins, and the pieces that fill it."""
+    """The start of a content block, and the chunks that fill it."""
     if block["type"] == "text":
         return {**block, "text": ""}, [{"type": "text_delta", "text": word} for word in words(block["text"])]
     if block["type"] == "thinking":
@@ -132,7 +132,7 @@ def write_error(rejected: Rejected, request_id: str) -> dict[str, Any]:
 
 
 def write_models(names: Sequence[str], created: float) -> dict[str, Any]:
-    """GET /v1/models: a page that holds them all."""
+    """GET /v1/models: one page with all models."""
     return {
         "data": [write_model(name, created) for name in names],
         "has_more": False,

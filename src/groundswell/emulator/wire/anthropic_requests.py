@@ -1,4 +1,4 @@
-"""Reading what is sent to Anthropic, and turning it down in Anthropic's words."""
+"""Read requests to Anthropic and reject invalid ones in Anthropic's words."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _role(role: object, path: str) -> Role:
 
 
 def _spoken(role: Role, blocks: list[Any], path: str) -> list[Message]:
-    """The messages of one turn: each tool result is one, then what was said beside them."""
+    """The messages of one turn: one per tool result, then the rest."""
     results: list[Message] = []
     parts: list[Text | Image] = []
     calls: list[ToolCall] = []
@@ -286,7 +286,7 @@ def _tool(given: dict[str, Any], path: str) -> Tool:
 
 
 def _sound(given: object, path: str) -> dict[str, Any]:
-    """A schema that makes sense."""
+    """A valid schema."""
     schema = _object(given, path)
     if flaw_in(schema) is not None:
         draft = "JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12)"
@@ -303,7 +303,7 @@ def _tool_choice(given: object) -> str:
 
 
 def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """The schema and the effort asked for. `output_format` is where the schema stood before `output_config`."""
+    """The schema and the effort. `output_format` is the older place of the schema, before `output_config`."""
     config = _object(body["output_config"], "output_config") if body.get("output_config") is not None else {}
     wanted, path = config.get("format"), "output_config.format"
     if wanted is None:
@@ -324,7 +324,7 @@ def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _thinking(body: dict[str, Any], limit: int, effort: str | None) -> tuple[str | None, dict[str, Any]]:
-    """How hard to think, and the settings that have no place of their own in a chat."""
+    """The thinking budget or effort, and settings that a chat has no field for."""
     extra = {key: body[key] for key in body.keys() - KEYS if body[key] is not None}
     given = body.get("thinking")
     if given is None:

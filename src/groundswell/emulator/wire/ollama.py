@@ -1,6 +1,6 @@
-"""Ollama's side of the wire: chat, generate, embed, and what is installed.
+"""Ollama's format, from the server's side: chat, generate, embed, and the installed models.
 
-Ollama's counts and durations are left out where they are zero; so are they here.
+Ollama leaves out counts and durations that are zero; so does this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DETAILS = {
 
 
 def write_chat(reply: Reply, about: About, legacy: bool, seconds: float) -> dict[str, Any]:
-    """The answer of /api/chat, or of /api/generate where `legacy` says so; `seconds` is how long it took."""
+    """The answer of /api/chat, or of /api/generate if `legacy`; `seconds` is the duration."""
     calls = [_tool_call(call) for call in reply.tool_calls]
     body = _head(about) | _said(reply.text, reply.reasoning, calls, legacy)
     if reply.logprobs is not None:
@@ -64,7 +64,7 @@ def _said(text: str, thinking: str | None, calls: list[dict[str, Any]], legacy: 
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
-    """Ollama's arguments are an object; a model that wrote something else is quoted."""
+    """Ollama's arguments are an object; anything else is quoted."""
     try:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -75,7 +75,7 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _ending(reply: Reply, legacy: bool, seconds: float) -> dict[str, Any]:
-    """Ollama knows two ways to end; a tool call or a refusal is a stop like any other."""
+    """Ollama has two finish reasons; a tool call or a refusal is a stop."""
     total = round(seconds * 1e9)
     metrics = {
         "total_duration": total,
@@ -93,7 +93,7 @@ def _ending(reply: Reply, legacy: bool, seconds: float) -> dict[str, Any]:
 
 
 def stream_chat(reply: Reply, about: About, legacy: bool, seconds: float) -> Iterator[bytes]:
-    """The same as lines of JSON: the words one by one, then an empty one that says how it ended."""
+    """The same as lines of JSON: one per word, then an empty one with the finish reason."""
     head = _head(about)
     for word in words(reply.reasoning or ""):
         yield _line(head | _said("", word, [], legacy) | {"done": False})
@@ -128,12 +128,12 @@ def write_error(rejected: Rejected) -> dict[str, Any]:
 
 
 def write_tags(names: Iterable[str], modified: float = 0.0) -> dict[str, Any]:
-    """GET /api/tags: what is installed."""
+    """GET /api/tags: the installed models."""
     return {"models": [{**_model(name), "modified_at": timestamp(modified)} for name in names]}
 
 
 def write_ps(names: Iterable[str], expires: float = 0.0) -> dict[str, Any]:
-    """GET /api/ps: what is loaded, and until when."""
+    """GET /api/ps: the loaded models, and until when."""
     loaded = {"expires_at": timestamp(expires), "size_vram": SIZE, "context_length": CONTEXT}
     return {"models": [_model(name) | loaded for name in names]}
 

@@ -1,4 +1,4 @@
-"""Reading what is sent to Ollama, and turning it down in Ollama's words: those of Go's JSON decoder, mostly."""
+"""Read requests to Ollama and reject invalid ones in Ollama's words, mostly those of Go's JSON decoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assi
 THOUGHTS = ("low", "medium", "high")
 
 LARGEST = 3.4e38
-"""Of what Ollama keeps in 32 bits."""
+"""Largest value of Ollama's 32-bit floats."""
 
 
 def refuse(message: str) -> NoReturn:
@@ -29,13 +29,13 @@ def refuse(message: str) -> NoReturn:
 
 
 def _wrong(value: object, field: str, wanted: str) -> NoReturn:
-    """How Go's decoder puts it."""
+    """The error of Go's decoder."""
     kinds = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
     refuse(f"json: cannot unmarshal {kinds.get(type(value), 'value')} into Go struct field {field} of type {wanted}")
 
 
 def _string(value: object, field: str) -> str:
-    """A string; null leaves it empty, as it does in Go."""
+    """A string; null means empty, as in Go."""
     if value is not None and type(value) is not str:
         _wrong(value, field, "string")
     return value or ""
@@ -88,7 +88,7 @@ def read_chat(data: object) -> Incoming:
 
 
 def read_generate(data: object) -> Incoming:
-    """The body of POST /api/generate. Without a prompt it asks for nothing: the chat has no messages then."""
+    """The body of POST /api/generate. Without a prompt the chat has no messages."""
     body, model = _body(data, "GenerateRequest")
     prompt = _string(body.get("prompt"), "GenerateRequest.prompt")
     told = _string(body.get("system"), "GenerateRequest.system")

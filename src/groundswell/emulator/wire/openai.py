@@ -1,4 +1,4 @@
-"""OpenAI's side of the wire: chat completions, embeddings, models and errors."""
+"""OpenAI's format, from the server's side: chat completions, embeddings, models and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _tool_call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
 
 
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
-    """The prompt is read, and paid for, once, however many choices are written."""
+    """The prompt is charged once, however many choices there are."""
     prompt = replies[0].usage
     written = sum(reply.usage.output_tokens for reply in replies)
     reasoning = sum(reply.usage.reasoning_tokens for reply in replies)
@@ -79,7 +79,7 @@ def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 def stream_chat(replies: Sequence[Reply], about: About, usage: bool) -> Iterator[bytes]:
-    """The same as server-sent events, the choices one after another; `usage` asks for a last chunk that counts."""
+    """The same as server-sent events, one choice after another; `usage` adds a last chunk with the usage."""
     head = {
         "id": about.id,
         "object": "chat.completion.chunk",
@@ -105,7 +105,7 @@ def _event(head: dict[str, Any], index: int, delta: dict[str, Any], finish: str 
 
 
 def _deltas(reply: Reply) -> Iterator[dict[str, Any]]:
-    """What is said of a reply piece by piece: who speaks, the words, then the tool calls."""
+    """The chunks of a reply: the role, the words, then the tool calls."""
     key = "refusal" if reply.finish == "refusal" else "content"
     yield {"role": "assistant", key: "", "refusal": None} if key == "content" else {"role": "assistant", key: ""}
     for word in words(reply.text):

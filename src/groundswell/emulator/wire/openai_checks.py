@@ -1,4 +1,4 @@
-"""The checks that OpenAI makes of every value, with its words for what is wrong."""
+"""OpenAI's validation of values, with its error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def refuse(message: str, param: str | None = None, code: str | None = None) -> N
 
 
 def named(value: object) -> str:
-    """What a JSON value is called in OpenAI's messages."""
+    """The name of a JSON type in OpenAI's messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

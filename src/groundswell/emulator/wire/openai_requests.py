@@ -1,6 +1,6 @@
-"""Reading what is sent to OpenAI, and turning it down in OpenAI's words.
+"""Read requests to OpenAI and reject invalid ones in OpenAI's words.
 
-Where an optional setting is null it counts as left out, as it does there.
+An optional setting that is null counts as missing, as it does there.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.DOTALL)
 
 
 def _body(data: object, keys: frozenset[str]) -> tuple[dict[str, Any], str, dict[str, Any] | None]:
-    """The request's object, its model, and what it holds beside what we know."""
+    """The request's object, its model, and its unknown keys."""
     if type(data) is not dict:
         refuse(f"Invalid type for the request body: expected an object, but got {named(data)} instead.")
     model = data.get("model")
@@ -139,7 +139,7 @@ def _assistant(given: dict[str, Any], content: object, path: str) -> Message:
 
 
 def _content(given: object, path: str) -> str | tuple[Text | Image, ...]:
-    """Content in parts; one part of text is the same as that text."""
+    """Content in parts; a single text part is the same as that text."""
     if type(given) is str:
         return given
     if type(given) is not list:
@@ -191,6 +191,9 @@ def _tool(given: dict[str, Any], path: str) -> Tool:
     if given.get("type") != "function":
         if given.get("type") is None:
             missing(f"{path}.type")
+        if given["type"] == "custom":
+            words = "The emulator does not support custom tools; use a tool of type 'function'."
+            refuse(f"Unsupported value: 'custom'. {words}", f"{path}.type", "unsupported_value")
         unsupported(f"{path}.type", given["type"], ["function", "custom"])
     function = an_object(given.get("function"), f"{path}.function")
     name = _pattern(a_string(function.get("name"), f"{path}.function.name"), f"{path}.function.name")
@@ -313,7 +316,7 @@ def _usage_in_stream(body: dict[str, Any], stream: bool) -> bool:
 
 
 def read_embed(data: object) -> Incoming:
-    """The body of POST /v1/embeddings. Inputs given as tokens are not understood."""
+    """The body of POST /v1/embeddings. Inputs given as token numbers are not supported."""
     body, model, extra = _body(data, EMBED_KEYS)
     given = body.get("input")
     if given is None:

@@ -1,4 +1,4 @@
-"""What the three providers' answers have in common: how a text is cut for streaming, and how times are written."""
+"""Shared by the three providers: splitting a text for streaming, and writing times."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ dump = msgspec.json.Encoder().encode
 
 
 def words(text: str) -> list[str]:
-    """A text in word-sized pieces, the space before each word with it; joined, they are the text again."""
+    """A text in words, each with the space before it; joined, they are the text again."""
     return _WORDS.findall(text)
 
 
 def timestamp(seconds: float) -> str:
-    """A moment as RFC 3339 writes it, with microseconds."""
+    """A time in RFC 3339 format, with microseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"

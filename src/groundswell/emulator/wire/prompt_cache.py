@@ -1,4 +1,4 @@
-"""What Anthropic's cache markers cover: for each, a digest of the prompt up to there, and its size."""
+"""The prefixes that Anthropic's cache markers cover: a digest of the prompt up to each marker, and its size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ttl = Literal["5m", "1h"]
 
 
 class CachePoint(NamedTuple):
-    """A marker in a prompt. Two prompts with the same digest are the same up to their markers."""
+    """A marker in a prompt. Prompts with the same digest are equal up to their markers."""
 
     digest: bytes
     tokens: int
@@ -25,7 +25,7 @@ class CachePoint(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A piece of a prompt, in the order in which the cache sees them: tools, system, messages."""
+    """A part of a prompt, in the order of the cache: tools, system, messages."""
 
     place: str
     content: dict[str, Any]
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 def cache_points(data: dict[str, Any]) -> list[CachePoint]:
-    """The markers of a request that `read_chat` took, in order; the prompts of two models share nothing."""
+    """The markers of a request that `read_chat` accepted, in order; prompts of different models share nothing."""
     whole = data.get("cache_control")
     digest = blake2b(str(data.get("model")).encode(), digest_size=16)
     tokens = 0
@@ -63,7 +63,7 @@ def _ttl(marker: object) -> Ttl:
 
 
 def _blocks(data: dict[str, Any]) -> Iterator[Block]:
-    """Tools come first and count nothing, as in `tokens.count_request`."""
+    """The blocks of a request. Tools come first and count nothing, as in `tokens.count_request`."""
     for tool in data.get("tools") or ():
         yield Block("tool", tool, 0)
     for block in _listed(data.get("system") or ()):

@@ -1,11 +1,11 @@
-"""Whose models are asked, where, with which key and under which limits.
+"""Accounts: addresses, keys and limits.
 
-    account.py      an account, a key that cannot be printed, and `redact`, which takes secrets out of texts
-    addresses.py    the forms in which people write where a server is
-    settings.py     what can be set about an account, and what files, variables and flags say
-    environment.py  the environment, filled in from .env
-    plan.py         an account without its secrets, and which secrets may go to which hosts
-    config.py       accounts and aliases from all of these; short_names.toml has some that need not be written
+    account.py      an account, a key that cannot be printed, and `redact`, which removes secrets from texts
+    addresses.py    the accepted forms of server addresses
+    settings.py     the settings of an account, read from files, variables and flags
+    environment.py  the environment, completed by .env
+    plan.py         an account without its secrets, and which secrets may be sent to which hosts
+    config.py       all accounts and aliases; short_names.toml has the built-in aliases
 
-No message repeats a value that somebody set: any of them may be a key in the wrong place.
+No message repeats a value that was set: any value may be a key in the wrong place.
 """

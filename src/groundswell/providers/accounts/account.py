@@ -1,4 +1,4 @@
-"""An account: a provider's endpoints with the credentials and limits that go with them, and redaction of those."""
+"""An account: endpoints of a provider with their credentials and limits; and redaction of the credentials."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Options, Wir
 from groundswell.providers.registry import PROVIDERS, wire_format
 
 PIECE = 8
-"""So many characters of a secret in a row are taken out, wherever they stand."""
+"""Redact any this many consecutive characters of a secret."""
 REDACTED = "[secret]"
 
 
 class Key:
-    """A credential. It can be revealed to a transport, and shows itself in no other way. `variable` is where it was."""
+    """A credential. Only `reveal` shows it. `variable` is the environment variable it came from."""
 
     __slots__ = ("_text", "variable")
 
@@ -42,19 +42,18 @@ class Key:
         return hash(self._text)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not written anywhere")
+        raise TypeError("a key cannot be serialised")
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider's endpoints, all of them good for the same models.
+    """The endpoints of one provider. All of them serve the same models.
 
-    `provider` is the one whose models are asked, where that is known: an account may have a name of its own.
-    `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
-    and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
-    then it is learnt from what the provider says. `options` are settings that only its wire format has. `batch` says
-    whether its batch API may be used, `batch_queue` how much may wait there, `batch_poll` how often to look, and
-    `batch_patience` how long to look for a batch that the provider does not show before it counts as lost, both in
-    seconds.
+    `provider` is the provider whose models are served, if known: an account may have a name of its own.
+    `official` means that the endpoints are the provider's own. `headers` are sent with every request. Like the key and
+    the proxy, they are never shown. A limit of None is unknown and is learnt from the provider's headers. `options` are
+    settings that only its wire format has. `batch` says whether its batch API may be used, `batch_queue` how much may
+    wait there, `batch_poll` how often to poll, and `batch_patience` how long to search for a batch that the provider
+    does not show before it counts as lost. Both are in seconds.
     """
 
     name: str
@@ -79,42 +78,42 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Whose replies these are. A stand-in at another address is not the provider it stands in for."""
+        """The source of the replies. A server at another address is not the provider that it imitates."""
         return (self.provider or self.name) if self.official else " ".join(sorted(self.endpoints))
 
     @property
     def wire(self) -> WireFormat:
-        """How its server is spoken to."""
+        """The wire format of its server."""
         return wire_format(self.dialect, self.provider)
 
     @property
     def encode_options(self) -> dict[str, str | None]:
-        """The options of its wire format, for `encode`: as set, else their defaults."""
+        """The options for `encode`: as set, else their defaults."""
         return {name: self.options.get(name, option.default) for name, option in self.wire.options.items()}
 
     @property
     def batch_format(self) -> BatchFormat | None:
-        """The batch API that it may use, if any: that of its provider unless told otherwise."""
+        """The batch format that the account may use, if any. The provider's default applies unless `batch` is set."""
         provider = PROVIDERS.get(self.provider or "")
         able = provider is not None and provider.batch if self.batch is None else self.batch
         return self.wire.batch if able else None
 
     @property
     def owner(self) -> str:
-        """Tells this account's batches from those of other keys and addresses, and nothing of the key."""
+        """Identifies the key and addresses whose batches these are, without revealing the key."""
         key = "" if self.key is None else self.key.reveal()
         return blake2b(f"{self.origin}\0{key}".encode(), digest_size=8, person=b"groundswell").hexdigest()
 
 
 class Target(NamedTuple):
-    """Where a model string leads: an account, and the provider's own name for the model."""
+    """What a model string refers to: an account, and the provider's own name for the model."""
 
     account: Account
     model: str
 
 
 def redact(text: str, account: Account) -> str:
-    """A text without anything of the account's key, headers and proxy."""
+    """The text without any part of the account's key, headers and proxy password."""
     pieces = {secret[at : at + PIECE] for secret in _secrets(account) for at in range(len(secret) - PIECE + 1)}
     found = [at for at in range(len(text) - PIECE + 1) if text[at : at + PIECE] in pieces]
     said, end = "", 0
@@ -135,16 +134,16 @@ def _secrets(account: Account) -> Iterator[str]:
 
 
 def redact_fault(fault: Fault, account: Account) -> Fault:
-    """The fault without what the other side repeated of our secrets; and whether there was a key to be refused."""
+    """The fault without secrets in its message. For rejected keys, add which key was sent, if any."""
     message = redact(fault.message, account)
     if fault.kind is FaultKind.AUTH:
         key = account.key
-        message += f": no key was sent, since none is set for this account{_wanted(account)}" * (key is None)
-        message += f": is the key in {key.variable} right?" if key is not None and key.variable else ""
+        message += f": no key is set for this account, so none was sent{_wanted(account)}" * (key is None)
+        message += f": check the key in {key.variable}" if key is not None and key.variable else ""
     return msgspec.structs.replace(fault, message=message)
 
 
 def _wanted(account: Account) -> str:
-    """The variable that a provider's key is looked for in."""
+    """The variable that should hold the provider's key."""
     provider = PROVIDERS.get(account.provider or "")
     return f": set {provider.key_env[0]}" if provider is not None and provider.key_env else ""

@@ -1,4 +1,4 @@
-"""The forms in which people write where a server is. Pure."""
+"""The accepted forms of server addresses. Pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from urllib.parse import urlsplit
 from groundswell.providers.provider import WireFormat
 
 LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where to connect when a server was told to listen everywhere."""
+"""The address to connect to when a server listens on all interfaces."""
 
 _PLAIN = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
-"""Without characters that another reader of addresses may take for the end of the name."""
+"""Excludes characters that other URL parsers treat as the end of the host name."""
 _BRACKETED = re.compile(r"\[([^]]*)\](?::(.*))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class InvalidValue(ValueError):
-    """What is wrong with a value, to be put behind the name of its setting. It never holds the value."""
+    """What is wrong with a value; shown after the name of its setting. It never contains the value."""
 
 
 def endpoints(written: Iterable[str], wire: WireFormat) -> tuple[str, ...]:
-    """Base URLs as they are used: each one once, and at least one."""
+    """Normalised base URLs, without duplicates. At least one."""
     port = wire.default_port
     texts = [each.strip() for each in written if each.strip()]
     found = tuple(dict.fromkeys(endpoint(each) if port is None else host_address(each, port) for each in texts))
@@ -34,25 +34,25 @@ def endpoints(written: Iterable[str], wire: WireFormat) -> tuple[str, ...]:
 
 
 def endpoint(text: str) -> str:
-    """A base URL, without a slash at its end. It is shown in reports, so it may not hold a password or a query."""
+    """A base URL without a trailing slash. It is shown in reports, so it may not contain a password or a query."""
     if not _PLAIN.fullmatch(text) or not text.lower().startswith(("http://", "https://")):
-        raise InvalidValue("must begin with http:// or https:// and have no spaces in it, as https://host/v1")
+        raise InvalidValue("must begin with http:// or https:// and contain no spaces, as in https://host/v1")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
         raise InvalidValue("is not an address: check its host and port") from None
     if (host := host_of(text)) is None or port == 0:
-        raise InvalidValue("names no host, or an odd port: write it as https://host/v1 or http://host:8000/v1")
+        raise InvalidValue("has no host or an invalid port: write https://host/v1 or http://host:8000/v1")
     if "@" in parts.netloc:
-        raise InvalidValue("must not hold a user or a password: use key_env, or headers with env:NAME")
+        raise InvalidValue("must not contain a user name or password: use key_env, or headers with env:NAME")
     if parts.query or parts.fragment:
-        raise InvalidValue("must end with its path: no ? and no # in it")
+        raise InvalidValue("must not contain ? or #")
     return f"{parts.scheme}://{_joined(host, port)}{parts.path.rstrip('/')}"
 
 
 def host_of(url: str) -> str | None:
-    """The name or number of the host of an address; None where it has none that every reader takes for the same."""
+    """The host of an address. None if it has none, or if URL parsers could disagree about it."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -62,7 +62,7 @@ def host_of(url: str) -> str | None:
 
 
 def host_address(text: str, default_port: int) -> str:
-    """An address in the forms that Ollama itself takes: scheme, host and port may be missing."""
+    """An address in the forms that Ollama accepts: scheme, host and port are optional."""
     scheme, found, rest = text.partition("://")
     if not found:
         scheme, rest = "http", text
@@ -76,12 +76,12 @@ def host_address(text: str, default_port: int) -> str:
 
 
 def same_place(one: str, other: str, wire: WireFormat) -> bool:
-    """Whether requests to two base URLs go to the same place; a base URL may end in its version, or not."""
+    """Whether two base URLs refer to the same place; the version at the end is optional."""
     return _place(one, wire) == _place(other, wire)
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a base URL leads to this very machine, by what is written there: names are not looked up."""
+    """Whether a base URL refers to this machine, judged by its text. Names are not resolved."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -92,14 +92,14 @@ def is_loopback(url: str) -> bool:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of an address, without a port that is the usual one: what the user trusts, exactly."""
+    """Scheme, host and port of an address, without the default port. Trust is given to exactly this."""
     parts = urlsplit(url)
     usual = parts.port == _DEFAULT_PORTS.get(parts.scheme)
     return f"{parts.scheme}://{_joined(parts.hostname or '', None if usual else parts.port)}"
 
 
 def is_own_machine(url: str) -> bool:
-    """As `is_loopback`, for secrets: a name below `localhost` is left to a name server, which may lead elsewhere."""
+    """As `is_loopback`, but for secrets: names below `localhost` do not count, since DNS may resolve them elsewhere."""
     return is_loopback(url) and not (urlsplit(url).hostname or "").rstrip(".").endswith(".localhost")
 
 
@@ -109,7 +109,7 @@ def _place(base: str, wire: WireFormat) -> tuple[str, str | None, int | None, st
 
 
 def _split(authority: str) -> tuple[str, str]:
-    """Host and port; an IPv6 address may stand without its brackets if no port follows."""
+    """Host and port. An IPv6 address may lack its brackets if it has no port."""
     if bracketed := _BRACKETED.fullmatch(authority):
         return bracketed[1], bracketed[2] or ""
     if authority.count(":") > 1:

@@ -38,7 +38,7 @@ DEFAULT_MODEL = "local/smollm2"
 
 
 class Accounts:
-    """Every account there is, and the aliases of models. Keys are looked for when an account is used."""
+    """All accounts and model aliases. Keys are read when an account is first used."""
 
     def __init__(
         self,
@@ -63,42 +63,42 @@ class Accounts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The accounts, ready or not."""
+        """The names of all accounts, including those without a key."""
         return tuple(self._sheets)
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """What each alias stands for, as written."""
+        """The aliases and their targets, as written."""
         return MappingProxyType({name: given.value for name, given in self._aliases.items()})
 
     @property
     def prices(self) -> Mapping[str, Rates]:
-        """What the user says that models cost, by pattern; the first that fits a model holds."""
+        """The user's own prices by pattern. The first pattern that matches a model applies."""
         return MappingProxyType({pattern: given.value for pattern, given in self._prices.items()})
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The models that the user says may be tested, in full; a pattern such as `work/*` as it is written."""
+        """The models that may be tested, as full names. Patterns such as `work/*` are kept as written."""
         return () if self._tested is None else tuple(map(self.resolve, self._tested.value))
 
     @property
     def default_model(self) -> str:
-        """Who is asked where nobody is named: whom the alias `default` stands for, or the embedded model."""
+        """The model to use if none is named: the alias `default`, else the embedded model."""
         return self.resolve(DEFAULT_ALIAS) if DEFAULT_ALIAS in self._aliases else DEFAULT_MODEL
 
     def whose(self, model: str) -> Target:
-        """As `find`, without the key and other secrets: what a model would cost can be told before there is one."""
+        """As `find`, without secrets. Used for estimates, which need no key."""
         name, _, rest = self.resolve(model).partition("/")
         return Target(plan(name, self._sheet(name), self._variables).account, rest)
 
     def find(self, model: str) -> Target:
-        """The account that a model string leads to, and the provider's name for the model."""
+        """The account of a model string, and the provider's name for the model."""
         if (known := self._targets.get(model)) is None:
             known = self._targets[model] = self._find(model)
         return known
 
     def resolve(self, model: str) -> str:
-        """A model string in full, as `account/model`, with aliases followed."""
+        """The full name of a model, `account/model`, after following aliases."""
         passed: list[str] = []
         while "/" not in model:
             if model not in self._aliases:
@@ -106,34 +106,32 @@ class Accounts:
                     return known[model]
                 raise self._unknown_alias(model, passed)
             if model in passed:
-                raise self._aliases[model].wrong(f"the aliases go round in a circle: {' -> '.join([*passed, model])}")
+                raise self._aliases[model].wrong(f"the aliases form a cycle: {' -> '.join([*passed, model])}")
             passed.append(model)
             model = self._aliases[model].value
         return model
 
     def account(self, name: str) -> Account:
-        """An account with its key; an error says what it lacks."""
+        """An account with its key. The error names what is missing."""
         sheet = self._sheet(name)
         if (known := self._built.get(name)) is None:
             known = self._built[name] = self._build(plan(name, sheet, self._variables))
         return known
 
     def check(self) -> None:
-        """Find out about aliases and accounts that cannot be meant so, whether they are used or not."""
+        """Check all aliases and accounts, whether they are used or not."""
         for alias in self._aliases:
             self.resolve(alias)
         if self._tested is not None:
             unknown = {each for each in self._tested.value if "/" not in each} - {*short_names(), *self._aliases}
             for each in sorted(unknown):
-                raise self._tested.wrong(
-                    f"{show_name(each)} is neither an alias nor a model; write it as account/model"
-                )
+                raise self._tested.wrong(f"{show_name(each)} is not an alias; write a model as account/model")
         for name, sheet in self._sheets.items():
             if sheet or name not in PROVIDERS:
                 plan(name, sheet, self._variables)
 
     def describe(self) -> dict[str, Any]:
-        """Everything that may be told of accounts: names and places, and nothing of keys."""
+        """Everything about accounts that may be shown: names and sources, never keys."""
         return {
             "files": [str(path) for path in self._files],
             "accounts": [self._describe(name) for name in self._sheets],
@@ -145,12 +143,12 @@ class Accounts:
         return f"Accounts({', '.join(self._sheets)})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("accounts are not written anywhere: they hold keys")
+        raise TypeError("accounts hold keys and cannot be serialised")
 
     def _sheet(self, name: str) -> SettingValues:
         if name not in self._sheets:
             there_are = suggestion(name, {*self._sheets, *IN_PROCESS})
-            raise SettingsError(f"no provider or account {show_name(name)} is set up; {there_are}")
+            raise SettingsError(f"there is no provider or account {show_name(name)}; {there_are}")
         return self._sheets[name]
 
     def _find(self, model: str) -> Target:
@@ -158,7 +156,7 @@ class Accounts:
         name, _, rest = full.partition("/")
         asked = f"model {show_name(model)}" if model == full else f"model {show_name(model)} ({show_name(full)})"
         if not rest and name in self._sheets:
-            raise SettingsError(f"{asked}: no model is named; write it as {name}/model")
+            raise SettingsError(f"{asked}: the model name is missing; write {name}/model")
         try:
             return Target(self.account(name), rest)
         except KeyMissing as error:
@@ -171,9 +169,9 @@ class Accounts:
 
     def _unknown_alias(self, model: str, passed: Sequence[str]) -> SettingsError:
         known = f", or as an alias ({suggestion(model, {**short_names(), **self._aliases})})"
-        problem = f"is neither an alias nor a model of a provider; write it as provider/model{known}"
+        problem = f"is not an alias; write a model as provider/model{known}"
         if passed:
-            return self._aliases[passed[-1]].wrong(f"what it stands for {problem}")
+            return self._aliases[passed[-1]].wrong(f"its value {problem}")
         return SettingsError(f"model {show_name(model)}: {problem.removeprefix('is ')}")
 
     def _build(self, made: Plan) -> Account:
@@ -190,7 +188,7 @@ class Accounts:
 
     def _held(self, value: Key | Variable) -> Key:
         found = self._variables.key(value.name) if isinstance(value, Variable) else value
-        assert found is not None  # what is missing was found out before
+        assert found is not None  # missing variables were reported before
         return found
 
     def _describe(self, name: str) -> dict[str, Any]:
@@ -209,26 +207,28 @@ class Accounts:
 
 @cache
 def short_names() -> Mapping[str, str]:
-    """What some names stand for where the user has not said otherwise."""
+    """Built-in aliases. The user's own take precedence."""
     written = read_file(Path(__file__).with_name("short_names.toml"))
     assert written is not None
     return MappingProxyType({name: given.value for name, given in written.aliases.items()})
 
 
 def load_here(overrides: Sequence[str] = ()) -> Accounts:
-    """The accounts of this process: its environment, and the folder that it works in."""
+    """The accounts of this process, from its environment and working directory."""
     return load(Environment(os.environ), Path.cwd(), Path(os.path.expanduser("~")), overrides)
 
 
 def load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str] = ()) -> Accounts:
-    """The accounts of a working folder. A later source wins, setting by setting: the built-in table, the user's
-    file, the folder's file, the environment with what .env adds to it, flags.
+    """The accounts of a working directory.
+
+    Later sources take precedence, setting by setting: the built-in table, the user's file, the directory's file, the
+    environment (completed by .env), flags.
     """
     try:
         return _load(environment, folder, home, overrides)
     except SettingsError as error:
         problem = str(error)
-    raise SettingsError(problem)  # afresh: those who read the sources had secrets in hand, and a traceback shows that
+    raise SettingsError(problem)  # raised here, because a traceback would show frames that held secrets
 
 
 def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str]) -> Accounts:

@@ -1,4 +1,4 @@
-"""The environment, filled in from .env."""
+"""The environment, completed by .env."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SENDABLE = re.compile(r"[ -~]+")
 
 
 class Environment(dict[str, str]):
-    """The variables of a process. A report that shows the values of names does not show these."""
+    """The variables of a process. Its repr does not show their values."""
 
     def __repr__(self) -> str:
         return f"Environment({len(self)} names)"
 
 
 class Variables:
-    """Variables by name, and where each of them is set. What they hold is shown nowhere."""
+    """Variables by name, and the source of each. Their values are never shown."""
 
     __slots__ = ("_environment", "_filled", "_path")
 
@@ -38,26 +38,26 @@ class Variables:
         self._path = path
 
     def get(self, name: str) -> str | None:
-        """What a variable holds; None if it is not set, or empty."""
+        """The value of a variable. None if it is not set or empty."""
         return self._environment.get(name, self._filled.get(name, "")).strip() or None
 
     def key(self, name: str) -> Key | None:
-        """What a variable holds, to be sent in a header."""
+        """The value of a variable, checked to be valid in a header."""
         if self.get(name) is None:
             return None
         if not _SENDABLE.fullmatch(self.get(name) or ""):
             raise SettingsError(
-                f"{self.place(name)}: {name}: holds a line break or another character that cannot be sent in a "
+                f"{self.place(name)}: {name}: has a line break or another character that is not allowed in a "
                 f"header; copy the key again"
             )
         return Key(self.get(name) or "", name)
 
     def place(self, name: str) -> str:
-        """Where a variable is set."""
+        """The source of a variable."""
         return str(self._path) if name in self._filled else ENVIRONMENT
 
     def in_folder(self, name: str) -> bool:
-        """Whether a variable is set in .env, and so by whoever wrote the folder."""
+        """Whether a variable is set in .env, and therefore by the author of the directory."""
         return name in self._filled
 
     def __iter__(self) -> Iterator[str]:
@@ -67,24 +67,24 @@ class Variables:
         return f"Variables({len(set(self))} names)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("variables are not written anywhere: they may hold keys")
+        raise TypeError("variables may hold keys and cannot be serialised")
 
 
 def read_variables(environment: Mapping[str, str], path: Path) -> Variables:
-    """The environment, and for what it does not have, a .env file if there is one."""
+    """The environment, completed by a .env file if there is one."""
     filled = parse(text, path) if (text := read_text(path)) is not None else {}
     return Variables(environment, filled, path)
 
 
 def read_text(path: Path) -> str | None:
-    """A file of settings; None where there is none."""
+    """The text of a settings file. None if it does not exist."""
     problem = ""
     try:
         return path.read_text("utf-8-sig")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return None
     except OSError as error:
-        if not os.access(path.parent, os.X_OK):  # as in a container whose home is somebody else's
+        if not os.access(path.parent, os.X_OK):  # for example a container whose home directory is not accessible
             return None
         problem = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
@@ -93,7 +93,7 @@ def read_text(path: Path) -> str | None:
 
 
 def parse(text: str, path: Path) -> dict[str, str]:
-    """The variables of a .env file, as python-dotenv reads it. Nothing is interpolated.
+    """The variables of a .env file, parsed by python-dotenv without interpolation.
 
     python-dotenv skips a line that it cannot read. Here such a line is an error, and so is a name without a value.
     """
@@ -102,7 +102,7 @@ def parse(text: str, path: Path) -> dict[str, str]:
         if unreadable or (name is not None and (value is None or not _NAME.fullmatch(name))):
             blank = source[: len(source) - len(source.lstrip())]
             number = line + blank.count("\n")
-            raise SettingsError(f"{path}: line {number}: write it as NAME=value, and close quotes that are opened")
+            raise SettingsError(f"{path}: line {number}: expected NAME=value; check for an unclosed quote")
         if name is not None and value is not None:
             found[name] = value
     return found

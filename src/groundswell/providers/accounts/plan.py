@@ -1,15 +1,15 @@
-"""An account as far as it is known without its secrets, and which secrets may go to which hosts.
+"""An account without its secrets, and which secrets may be sent to which hosts.
 
-A working folder may come from somebody else. What its files and its .env say is not the user's word, so a secret that
-the user exported goes to a host without a question only if one of these holds:
+A working directory may come from somebody else, so its files and its .env are not trusted. A secret that the user
+exported is sent to a host without confirmation only if one of these holds:
 
 - The host is this machine.
-- The folder chose neither the secret nor the host. A host of the provider's own counts as not chosen by the folder, and
-  so does a key in a variable of the provider: one that is built in, or that has the provider's name in it.
+- The directory chose neither the secret nor the host. The provider's own hosts do not count as chosen by the directory,
+  nor do the provider's own variables: those that are built in, or that contain the provider's name.
 - The user has trusted the host with this variable: `groundswell trust`.
 
-A proxy that the folder sets is a host like any other: without TLS it reads everything. What is in the folder's own .env
-is no secret of the environment, and may go wherever the settings say.
+A proxy set by the directory is treated like any other host: without TLS it can read everything. Variables in the
+directory's own .env are not secrets of the user and may be sent wherever the settings say.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BUILT_IN = "built in"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An account without its secrets. `key_env` are the variables in one of which its key is."""
+    """An account without its secrets. `key_env` are the variables that may hold its key."""
 
     account: Account
     provider: Provider | None
@@ -63,7 +63,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     key_env: tuple[str, ...]
     key_needed: bool
     keyless: bool
-    """The provider's key is left out: the account is at an address of somebody else."""
+    """The provider's key is not used, because the account has the address of another server."""
 
     @property
     def address_place(self) -> str:
@@ -75,7 +75,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return {} if given is None else given.value
 
     def key(self, variables: Variables) -> Key | None:
-        """The key, of the first of its variables that is set."""
+        """The key, from the first of its variables that is set."""
         return next((key for name in self.key_env if (key := variables.key(name)) is not None), None)
 
     def proxy_address(self, variables: Variables) -> Key | None:
@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError(f"{variables.place(given.value.name)}: {given.value.name}: {wrong}") from None
 
     def missing(self, variables: Variables) -> list[str]:
-        """The variables that are needed and not set; of several for one key, the first."""
+        """The required variables that are not set; of several for one key, the first."""
         needed = [value.name for value in self.headers.values() if isinstance(value, Variable)]
         if (given := self.sheet.get("proxy")) is not None and isinstance(given.value, Variable):
             needed.append(given.value.name)
@@ -97,7 +97,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(lacking))
 
     def lacks(self, missing: list[str]) -> str:
-        """What to do about variables that are not set."""
+        """The message for variables that are not set."""
         if missing[0] not in self.key_env:
             return f"account {self.account.name!r} needs {' and '.join(missing)} in the environment or in .env"
         hint = f" ({self.provider.hint})" if self.provider is not None and self.provider.hosted else ""
@@ -106,7 +106,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return f"account {self.account.name!r} has no key: set {names}{others} in the environment or in .env{hint}"
 
     def describe(self, variables: Variables) -> dict[str, Any]:
-        """What may be told."""
+        """The facts that may be shown."""
         account, key = self.account, next((name for name in self.key_env if variables.get(name) is not None), None)
         hosted = self.provider is not None and self.provider.hosted
         return {
@@ -127,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(name: str, sheet: SettingValues, variables: Variables) -> Plan:
-    """What an account is by its settings; an error names the setting that cannot be."""
+    """Build an account from its settings. The error names the invalid setting."""
     provider = PROVIDERS.get(sheet["provider"].value if "provider" in sheet else name)
     wire = _wire(sheet, provider)
     given = _address(name, sheet, provider, variables)
@@ -166,8 +166,8 @@ def _wire(sheet: SettingValues, provider: Provider | None) -> WireFormat | None:
 
 
 def _address(name: str, sheet: SettingValues, provider: Provider | None, variables: Variables) -> SettingValue | None:
-    """Where the account is said to be. The provider's own variable wins over files for the account that has the
-    provider's name; for others it stands in for the built-in address.
+    """The address of an account. For the account named after the provider, the provider's own variable takes precedence
+    over files; for other accounts it replaces the built-in address.
     """
     given = sheet.get("base_url")
     if provider is None or provider.base_url_env is None:
@@ -188,7 +188,7 @@ def _in_variable(name: str, variables: Variables) -> SettingValue | None:
 
 def _endpoints(given: SettingValue | None, provider: Provider | None, wire: WireFormat) -> tuple[str, ...]:
     if given is None:
-        assert provider is not None  # else the account would be unfinished
+        assert provider is not None  # otherwise the account would be incomplete
         return provider.base_urls[:1]
     try:
         return endpoints(given.value, wire)
@@ -201,7 +201,7 @@ def _own(found: tuple[str, ...], provider: Provider) -> bool:
 
 
 def _elsewhere(given: SettingValue | None, provider: Provider, official: bool) -> bool:
-    """Whether a file leads away from a provider. Its key does not follow: a file may come from somebody else."""
+    """Whether a file sets an address that is not the provider's. The provider's key is not sent there."""
     return provider.hosted and not official and given is not None and given.layer is Layer.FILE
 
 
@@ -212,14 +212,14 @@ def _unfinished(name: str, sheet: SettingValues) -> SettingsError:
 
 
 class Secret(NamedTuple):
-    """A variable of the environment that an account sends; `chosen` if the folder says so."""
+    """An exported variable that an account sends; `chosen` if the working directory selected it."""
 
     variable: str
     chosen: bool
 
 
 class Host(NamedTuple):
-    """Where an account's requests pass through, and who says so; `chosen` if the folder does."""
+    """A host that an account's requests reach, and the source of its address; `chosen` if the directory set it."""
 
     origin: str
     chosen: bool
@@ -227,7 +227,7 @@ class Host(NamedTuple):
 
 
 def not_trusted(plan: Plan, variables: Variables, trust: Trust) -> NotTrusted | None:
-    """The error for an account that would send a secret where the user did not say that it may go."""
+    """The error for an account that would send a secret to a host that the user has not trusted."""
     refused: dict[str, list[str]] = {}
     places: dict[str, str] = {}
     for host in _hosts(plan, variables):
@@ -241,8 +241,8 @@ def not_trusted(plan: Plan, variables: Variables, trust: Trust) -> NotTrusted | 
     named = [f"{words} ({places[host]})" for host, words in sent.items()]
     commands = [shlex.join(_command(host, names)) for host, names in refused.items()]
     return NotTrusted(
-        f"account {plan.account.name!r} would send {', and '.join(named)}. The files of this folder ask for that, and "
-        f"you have not confirmed it, so nothing was sent. If you trust the host: {' && '.join(commands)}",
+        f"account {plan.account.name!r} would send {', and '.join(named)}. The files of this folder request this, and "
+        f"you have not confirmed it, so nothing was sent. If you trust the host, run: {' && '.join(commands)}",
         f"Send {', and '.join(sent.values())}?",
         hosts=refused,
     )
@@ -253,7 +253,7 @@ def _command(host: str, names: list[str]) -> list[str]:
 
 
 def _secrets(plan: Plan, variables: Variables) -> Iterator[Secret]:
-    """The exported variables that go along with requests."""
+    """The exported variables that are sent with requests."""
     key = next((name for name in plan.key_env if variables.get(name) is not None), None)
     if key is not None and not variables.in_folder(key):
         named = plan.sheet.get("key_env")
@@ -265,14 +265,14 @@ def _secrets(plan: Plan, variables: Variables) -> Iterator[Secret]:
 
 
 def _belongs(variable: str, provider: Provider | None) -> bool:
-    """Whether a variable holds a key of the provider, by its name."""
+    """Whether a variable holds a key of the provider, judged by its name."""
     if provider is None:
         return False
     return variable in provider.key_env or provider.name.upper() in variable.split("_")
 
 
 def _hosts(plan: Plan, variables: Variables) -> Iterator[Host]:
-    """The hosts that see requests, without this machine."""
+    """The hosts that receive requests, except this machine."""
     own = {origin(url) for url in plan.provider.base_urls} if plan.provider is not None else set()
     for url in plan.account.endpoints:
         if not is_own_machine(url):

@@ -1,7 +1,7 @@
-"""Settings of accounts: what can be set, what files, variables and flags say, and what is wrong with a value.
+"""Settings of accounts: names, readers and validation, from files, variables and flags.
 
-`SETTINGS` has a reader for each setting. `read_file`, `from_variables` and `from_flags` give the settings together with
-where they were said. `Rates` are what a user says that models cost.
+`SETTINGS` has a reader for each setting. `read_file`, `from_variables` and `from_flags` return settings together with
+their source. `Rates` are the user's own prices.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from groundswell.providers.accounts.addresses import InvalidValue, host_of
 from groundswell.providers.accounts.environment import Variables, read_text
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS
 
-NO_KEYS = "keys come from the environment or .env only: name the variable that holds it with key_env"
+NO_KEYS = "keys are read from the environment or .env only: set key_env to the name of the variable"
 KEY_NAMES = {"key", "api_key", "apikey", "token", "api_token", "auth_token", "secret", "password", "bearer"}
 OPTIONS = {name: option for wire in WIRE_FORMATS.values() for name, option in wire.options.items()}
 """Settings that only one wire format has."""
@@ -45,7 +45,7 @@ _KEY = re.compile(
 
 
 class Variable(NamedTuple):
-    """What stands in a variable, written as `env:NAME`."""
+    """The value of an environment variable, written as `env:NAME`."""
 
     name: str
 
@@ -57,12 +57,12 @@ def looks_like_key(text: str) -> bool:
 
 
 def show_name(name: str) -> str:
-    """A name in a message; where somebody wrote a key for a name, it is not shown."""
+    """A name for a message. If it looks like a key, it is not shown."""
     return "(not shown: it looks like a key)" if looks_like_key(name) else repr(name)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What may have been meant, or else what there is."""
+    """A close match, or else the list of known names."""
     names = sorted(known)
     close = difflib.get_close_matches(word.lower(), names, 1)
     return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
@@ -89,18 +89,18 @@ def text(value: Any) -> str:
 
 
 def models(value: Any) -> tuple[str, ...]:
-    """Models, each by name: all models of all accounts cannot be meant."""
+    """A list of models. Each must name its account, so a pattern cannot match every account."""
     if not isinstance(value, list):
         raise InvalidValue('must be a list of models, such as ["lab/guarded", "work/*"]')
     named = tuple(text(each) for each in value)
     if any("*" in each.partition("/")[0] for each in named):
-        raise InvalidValue('must name the account before the slash: a * may stand after it, as in "work/*"')
+        raise InvalidValue('must name the account before the slash; a * is allowed only after it, as in "work/*"')
     return named
 
 
 def provider(value: Any) -> str:
     if (name := text(value)) not in PROVIDERS:
-        raise InvalidValue(f"no such provider is built in; {suggestion(name, PROVIDERS)}")
+        raise InvalidValue(f"is not a built-in provider; {suggestion(name, PROVIDERS)}")
     return name
 
 
@@ -121,7 +121,7 @@ def switch(value: Any) -> bool:
 
 
 def base_url(value: Any) -> tuple[str, ...]:
-    """The addresses as written; what they mean depends on the dialect."""
+    """The addresses as written. The dialect decides how they are read."""
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
@@ -141,7 +141,7 @@ def proxy(value: Any) -> Key | Variable:
 
 
 def proxy_address(address: Key) -> Key:
-    """A proxy's address, checked and never shown: it may hold a password."""
+    """A proxy's address, validated. It is never shown, because it may hold a password."""
     if not _PROXY.fullmatch(address.reveal()) or "\\" in address.reveal() or not host_of(address.reveal()):
         raise InvalidValue("must be the address of a proxy, such as http://host:3128, or env:NAME")
     return address
@@ -157,7 +157,7 @@ def _header_name(name: str) -> str:
     if not _HEADER.fullmatch(name) or looks_like_key(name):
         raise InvalidValue(f"{show_name(name)} cannot be the name of a header")
     if name.lower() == "host":
-        raise InvalidValue("Host cannot be set: it follows from base_url")
+        raise InvalidValue("Host cannot be set; it is derived from base_url")
     return name.lower()
 
 
@@ -169,14 +169,14 @@ def _header(name: str, value: Any) -> Key | Variable:
     if isinstance(meant, Variable):
         return meant
     if _SECRET_HEADER.search(name):
-        raise InvalidValue(f'{name}: carries a secret by its name: write it as "env:NAME", the NAME of a variable')
+        raise InvalidValue(f'{name}: may carry a secret: write "env:NAME" with the NAME of an environment variable')
     if not _SENDABLE.fullmatch(meant.reveal()):
-        raise InvalidValue(f"{name}: holds a character that cannot be sent in a header")
+        raise InvalidValue(f"{name}: has a character that is not allowed in a header")
     return meant
 
 
 def _private(value: Any) -> Key | Variable:
-    """A text that is held back from all reports, or the variable that it stands in."""
+    """A text that is never shown, or the variable that holds it."""
     if isinstance(value, str) and value.startswith("env:"):
         return Variable(variable(value.removeprefix("env:")))
     return Key(text(value))
@@ -204,17 +204,17 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
 
 
 def read(name: str, value: Any) -> Any:
-    """The value of a setting in a file."""
+    """Read the value of a setting in a file."""
     if (reader := SETTINGS.get(name)) is None:
         raise InvalidValue(unknown_setting(name))
     return reader(value)
 
 
 def read_words(name: str, words: str) -> Any:
-    """The value of a setting in a variable or a flag, where everything is text."""
+    """Read the value of a setting in a variable or a flag, where everything is text."""
     reader = SETTINGS.get(name)
     if reader is headers:
-        raise InvalidValue("is a table: set it in groundswell.toml")
+        raise InvalidValue("is a table and can only be set in groundswell.toml")
     if reader in (count, number):
         return read(name, _as_number(words))
     if reader is switch:
@@ -223,7 +223,7 @@ def read_words(name: str, words: str) -> Any:
 
 
 def unknown_setting(name: str) -> str:
-    """What to say of a setting that there is not."""
+    """The message for an unknown setting."""
     if name.lower().replace("-", "_") in KEY_NAMES:
         return NO_KEYS
     return f"there is no such setting; {suggestion(name, SETTINGS)}"
@@ -238,7 +238,10 @@ def _as_number(words: str) -> float | int | str:
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """Dollars per million tokens. None: as input tokens; for `batch`, the share of the live price, not known."""
+    """Dollars per million tokens. A missing `cached` or `cache_write` price equals the input price.
+
+    `batch` is the batch price as a fraction of the live price; None if it is unknown.
+    """
 
     input: float
     output: float
@@ -252,19 +255,19 @@ PRICE_EXAMPLE = "{ input = 0.10, output = 0.40 }"
 
 
 def read_rates(value: Any) -> Rates:
-    """The prices of a model; an error says which of them is wrong."""
+    """Read the prices of a model. The error names the wrong one."""
     if not isinstance(value, dict):
         raise InvalidValue(f"must be a table of dollars per million tokens, such as {PRICE_EXAMPLE}")
     for name, price in value.items():
         if name not in PRICE_FIELDS:
-            raise InvalidValue(f"there is no such price as {show_name(name)}; {suggestion(name, PRICE_FIELDS)}")
+            raise InvalidValue(f"there is no price {show_name(name)}; {suggestion(name, PRICE_FIELDS)}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < math.inf:
-            raise InvalidValue(f"{name}: must be a number that is not negative")
+            raise InvalidValue(f"{name}: must be a finite number, 0 or more")
     for name in ("input", "output"):
         if name not in value:
             raise InvalidValue(f"{name} is missing: write it as {PRICE_EXAMPLE}, in dollars per million tokens")
     if value.get("batch", 0) > 1:
-        raise InvalidValue("batch: must be a share of the live price, such as 0.5 for half of it")
+        raise InvalidValue("batch: must be a fraction of the live price, such as 0.5")
     return Rates(**{name: float(price) for name, price in value.items()})
 
 
@@ -277,7 +280,7 @@ _QUOTED = re.compile(r"""(['"]).{2,}\1""")
 
 
 class Layer(IntEnum):
-    """Who says something: a later one wins."""
+    """The kind of source of a setting. Later ones take precedence."""
 
     FILE = 1
     VARIABLE = 2
@@ -285,7 +288,7 @@ class Layer(IntEnum):
 
 
 class SettingValue(NamedTuple):
-    """The value of a setting, and where it was said: `folder` if by a file of the working folder, or by its .env."""
+    """The value of a setting and its source. `folder` means a file of the working directory, or its .env."""
 
     value: Any
     layer: Layer
@@ -298,7 +301,7 @@ class SettingValue(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it was said, in as few words as say it."""
+        """The source of the value, in a few words."""
         return self.source if self.layer is Layer.FILE else f"{self.field} ({self.source})"
 
 
@@ -307,7 +310,7 @@ SettingValues = dict[str, SettingValue]
 
 
 class SettingsFile(NamedTuple):
-    """What a file says: settings by account, aliases, prices by pattern, and models that may be tested."""
+    """A settings file: settings by account, aliases, prices by pattern, and models that may be tested."""
 
     accounts: dict[str, SettingValues]
     aliases: SettingValues
@@ -316,7 +319,7 @@ class SettingsFile(NamedTuple):
 
 
 def read_file(path: Path) -> SettingsFile | None:
-    """What a groundswell.toml says; None where there is no such file."""
+    """Read a groundswell.toml. Return None if there is none."""
     if (text := read_text(path)) is None:
         return None
     tables = _decoded(text, path)
@@ -350,9 +353,9 @@ def _table(tables: dict[str, Any], name: str, path: Path, above: str = "") -> di
 def _account(name: str, table: dict[str, Any], path: Path) -> SettingValues:
     field = f"[accounts.{name}]"
     if not _NAME.fullmatch(name) or looks_like_key(name):
-        raise _error(path, f"[accounts] {show_name(name)}", "an account's name has letters, digits, - and _ only")
+        raise _error(path, f"[accounts] {show_name(name)}", "an account name may contain only letters, digits, - and _")
     if name in IN_PROCESS:
-        raise _error(path, field, "this name is taken by models that need no account; give it another one")
+        raise _error(path, field, "this name is reserved for models that need no account; choose another")
     if not table and name not in PROVIDERS:
         raise _error(path, field, "has no settings: set provider, or both dialect and base_url")
     return {setting: _setting(name, setting, value, path) for setting, value in table.items()}
@@ -369,7 +372,7 @@ def _setting(account: str, setting: str, value: Any, path: Path) -> SettingValue
 def _alias(name: str, target: Any, path: Path) -> SettingValue:
     field = f"[models] {_quoted(name)}"
     if "/" in name or not name.strip() or looks_like_key(name):
-        raise _error(path, field, "an alias is a word without a slash")
+        raise _error(path, field, "an alias must not be empty or contain a slash")
     try:
         return SettingValue(text(target), Layer.FILE, str(path), field)
     except InvalidValue as wrong:
@@ -390,7 +393,7 @@ def _targets(table: dict[str, Any], path: Path) -> SettingValue | None:
     """The models that query mutation may test."""
     for name in table:
         if name != "targets":
-            raise _error(path, f"[mutation] {_quoted(name)}", "there is no such setting; there is: targets")
+            raise _error(path, f"[mutation] {_quoted(name)}", "there is no such setting; the only one is targets")
     if "targets" not in table:
         return None
     field = "[mutation] targets"
@@ -401,7 +404,7 @@ def _targets(table: dict[str, Any], path: Path) -> SettingValue | None:
 
 
 def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tuple[str, str, SettingValue]]:
-    """What variables like GROUNDSWELL_OPENAI_TIMEOUT say: account, setting and value."""
+    """Settings from variables such as GROUNDSWELL_OPENAI_TIMEOUT: account, setting and value."""
     tokens = {name: _token(name) for name in accounts}
     for variable in variables:
         words = variables.get(variable) if variable.startswith(PREFIX) else None
@@ -416,7 +419,7 @@ def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tu
 
 
 def unused_variables(accounts: Iterable[str], variables: Variables) -> list[str]:
-    """Variables that look like settings of accounts that there are not."""
+    """Variables that look like settings of accounts that do not exist."""
     tokens = [_token(name) for name in accounts]
     endings = tuple(f"_{setting.upper()}" for setting in SETTINGS)
     ours = [name for name in variables if name.startswith(PREFIX) and name.endswith(endings)]
@@ -428,21 +431,21 @@ def _token(account: str) -> str:
 
 
 def _find_account(meant: dict[str, str], variable: str, source: str) -> tuple[str, str]:
-    """The one account that a variable can be about."""
+    """The account that a variable refers to."""
     fit = {account: setting for account, setting in meant.items() if setting in SETTINGS}
     if not fit:
         account, setting = max(meant.items(), key=lambda pair: len(pair[0]))
         if setting in KEY_NAMES:
-            problem = f"is not where a key is looked for: {account}'s is in a variable that key_env names"
+            problem = f"does not set the key of {account}: set the variable that key_env names"
             raise _error(source, variable, problem)
         raise _error(source, variable, unknown_setting(setting))
     if len(fit) > 1:
-        raise _error(source, variable, f"could be about any of the accounts {', '.join(sorted(fit))}: rename one")
+        raise _error(source, variable, f"matches several accounts ({', '.join(sorted(fit))}); rename one of them")
     return next(iter(fit.items()))
 
 
 def from_flags(accounts: Sequence[str], flags: Sequence[str]) -> Iterator[tuple[str, str, SettingValue]]:
-    """What flags like `openai.timeout=30` say: account, setting and value."""
+    """Settings from flags such as `openai.timeout=30`: account, setting and value."""
     for flag in flags:
         path, equals, words = flag.partition("=")
         account, dot, setting = path.strip().partition(".")
@@ -465,7 +468,7 @@ def _parse(setting: str, words: str, layer: Layer, source: str, field: str) -> S
 
 
 def _quoted(name: str) -> str:
-    """A name in a message, in quotes only where it needs them."""
+    """A name for a message, in quotes only if needed."""
     return name if _NAME.fullmatch(name) and not looks_like_key(name) else show_name(name)
 
 
