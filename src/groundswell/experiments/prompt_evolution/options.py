@@ -73,7 +73,9 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     max_concurrent_requests: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Maximum number of requests in flight per candidate. (10)"),
+        Meta(
+            description="Multiplied by --max-concurrent-genomes, this is the maximum number of requests in flight. (10)"
+        ),
         Flag(metavar="N", group=SPEED),
     ] = None
     genome_batch_size: Annotated[
@@ -87,8 +89,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     max_concurrent_genomes: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Multiplied by --max-concurrent-requests, this is the maximum number of requests in flight in "
-            "total. (5)"
+            description="Multiplied by --max-concurrent-requests, this is the maximum number of requests in flight. (5)"
         ),
         Flag(metavar="N", group=SPEED),
     ] = None
@@ -192,7 +193,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
     temperature: Annotated[
         float,
         Meta(ge=0, description="Sampling temperature for the model that solves the problems."),
-        Flag(group=TASK),
+        Flag(metavar="NUMBER", group=TASK),
     ] = 0.0
     reply_tokens: Annotated[
         int,
@@ -201,7 +202,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
     ] = 300
     population_size: Annotated[
         int,
-        Meta(ge=1, le=100_000, description="Maximum number of candidates that are kept as possible parents."),
+        Meta(ge=1, le=100_000, description="Number of candidates kept as possible parents."),
         Flag(metavar="N", group=SEARCH, usual=True),
     ] = 50
     max_generations: Annotated[
