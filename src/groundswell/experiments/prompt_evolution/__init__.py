@@ -5,13 +5,14 @@ The code calls a candidate prompt a genome, and its creation and evaluation a bi
 genome.py      a prompt, split into instruction, examples and answer format
 problems.py    problems in three sets; families.py generates problems; answers.py finds the answer in a reply;
                metrics.py scores it
-solving.py     the main program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: random edits
+solving.py     the main program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: random
+               edits
 racing.py      which genomes are evaluated further; population.py: survivors and parents; fitness.py; pareto.py
-settings.py    the settings of the driver; config.py: the configuration for scripts, with presets; limits.py: the account
-               settings that follow from it
+settings.py    the settings of the driver; config.py: the configuration for scripts, with presets; limits.py: the
+               account settings that follow from it
 examining.py   evaluates genomes on problems, each pair once; searching.py: the steady-state search
-evolving.py    the driver: evolution, baselines, validation, held-out test; verdict.py: its statistics; costs.py: the cost
-               of replies; expecting.py: the estimate
+evolving.py    the driver: evolution, baselines, validation, held-out test; verdict.py: its statistics; costs.py: the
+               cost of replies; expecting.py: the estimate
 analysis.py    the result as data; reading.py reads it from the store; blocks.py makes the report, with drawings.py,
                lineage.py (ancestors of the winner), transcripts.py (the held-out test) and data.py (the data files)
 experiment.py  options, settings and result files, for the command line and HTTP

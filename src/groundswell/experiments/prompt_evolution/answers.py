@@ -10,8 +10,8 @@
 | a bare number | 7 |
 | the last number | So there are 7 pens left. |
 
-The first form of the table that occurs in a reply is used; if it occurs several times, the last one. Numbers are compared
-as exact fractions: `1,200`, `$1200.00`, `1.2e3` and `2400/2` are equal, and so are `50%`, `50 pens` and `50`.
+The first form of the table that occurs in a reply is used; if it occurs several times, the last one. Numbers are
+compared as exact fractions: `1,200`, `$1200.00`, `1.2e3` and `2400/2` are equal, and so are `50%`, `50 pens` and `50`.
 """
 
 from __future__ import annotations

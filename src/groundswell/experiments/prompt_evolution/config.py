@@ -149,7 +149,8 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     """`EvolutionConfig` plus concurrency and rate limits.
 
-    `async_batch_size` and `genome_batch_size` influence which prompts are found. The other fields only change the speed.
+    `async_batch_size` and `genome_batch_size` influence which prompts are found. The other fields change only the
+    speed.
     """
 
     async_batch_size: int = 20

@@ -28,7 +28,7 @@ _RATES = dict[str, Rate | None]
 
 
 class Costs:
-    """The cost of replies by model; None if a price is unknown. `usd` is the limit of the search, which needs prices."""
+    """The cost of replies by model; None if a price is unknown. `usd` is a limit, which needs prices."""
 
     def __init__(self, run: Run, usd: float | None = None) -> None:
         self._run = run

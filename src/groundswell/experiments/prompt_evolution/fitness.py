@@ -60,7 +60,7 @@ class Worth(msgspec.Struct, frozen=True):
         return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
     def beside(self, weights: Weights) -> float:
-        """The parts other than accuracy, as an equivalent bonus per problem. Consistency needs many scores: left out."""
+        """The parts other than accuracy, as a bonus per problem. Without consistency, which needs many scores."""
         parts = weights.efficiency * self.efficiency + weights.diversity * self.diversity + weights.length * self.length
         return parts / weights.accuracy if weights.accuracy else 0.0  # without accuracy there is no racing
 

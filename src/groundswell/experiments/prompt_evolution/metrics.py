@@ -90,7 +90,9 @@ def try_metric(given: str, problem: Problem) -> None:
     try:
         inspect.signature(function).bind(problem.answer, problem)
     except TypeError as error:
-        raise SettingsError(f"metric {given}: must take two arguments, reply and problem: {error}", field="metric") from error
+        raise SettingsError(
+            f"metric {given}: must take two arguments, reply and problem: {error}", field="metric"
+        ) from error
     try:
         found = function(problem.answer, problem)
     except Exception:  # noqa: BLE001  it may expect replies in another form; the run will report errors
