@@ -96,11 +96,11 @@ def _announced(config: AsyncEvolutionConfig) -> str:
     settings, problems = config.settings, config.settings.problems
     solvers = ", ".join(settings.models)
     writer = "" if settings.by == solvers else f" {settings.by} writes new prompts."
-    baselines = f", baselines {' and '.join(settings.baselines)}" if settings.baselines else ""
+    baselines = f" Baselines: {', '.join(settings.baselines)}." if settings.baselines else ""
     return (
         f"Evolving {settings.population_size:,} candidates x {settings.max_generations:,} generations on {solvers}."
         f"{writer} Problems: {len(problems.train):,} training, {len(problems.validation):,} validation, "
-        f"{len(problems.test):,} held-out test ({problems.source or 'given'}){baselines}."
+        f"{len(problems.test):,} held-out test ({problems.source or 'given'}).{baselines}"
     )
 
 

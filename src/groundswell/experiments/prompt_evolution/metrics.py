@@ -82,7 +82,7 @@ def _score(name: str, found: Any) -> float:
 
 
 def try_metric(given: str, problem: Problem) -> None:
-    """Check that a metric returns scores, with the correct answer as the reply. Metrics that ask a model are skipped."""
+    """Check that a metric returns scores, with the correct answer as the reply. Skips metrics that ask a model."""
     find_metric(given)
     function = _PLAIN[given.rpartition(":")[2]]
     if function is None:
@@ -90,9 +90,7 @@ def try_metric(given: str, problem: Problem) -> None:
     try:
         inspect.signature(function).bind(problem.answer, problem)
     except TypeError as error:
-        raise SettingsError(
-            f"metric {given}: must take two arguments, reply and problem: {error}", field="metric"
-        ) from error
+        raise SettingsError(f"metric {given}: must take a reply and a problem: {error}", field="metric") from error
     try:
         found = function(problem.answer, problem)
     except Exception:  # noqa: BLE001  it may expect replies in another form; the run will report errors

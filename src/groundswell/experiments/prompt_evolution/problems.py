@@ -120,8 +120,8 @@ def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str
 def read_problems(path: Path, *, question: str = "question", answer: str = "answer") -> list[Problem]:
     """Read problems from a file: JSON lines, a JSON array, CSV, TSV or Parquet, by its extension.
 
-    Rows have the form of GSM8K: a `question`, and an `answer` that ends with `#### n`. Without the marker, the whole text
-    is the answer. All invalid rows are reported together.
+    Rows have the form of GSM8K: a `question`, and an `answer` that ends with `#### n`. Without the marker, the whole
+    text is the answer. All invalid rows are reported together.
     """
     return picked(rows_or_errors(path, format_of(path) or "jsonl"), str(path), question=question, answer=answer)
 

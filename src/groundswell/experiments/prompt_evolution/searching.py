@@ -365,5 +365,8 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
 def _words(search: Search, figures: dict[str, float]) -> str:
     """The progress line of a search. Speed, cache hits and cost of the run are shown by the display itself."""
     births, whole = len(search.members), search.settings.max_generations
-    at = f"{births:,} candidates" if search.size is None else f"generation {figures['generation']:.1f} of {whole:,}"
+    if search.size is None:
+        at = f"{births:,} candidate{'s' * (births != 1)}"
+    else:
+        at = f"generation {figures['generation']:.1f} of {whole:,}"
     return f"{search.name}: {at}, best {figures['best']:.3f}, {search.asks:,} requests"

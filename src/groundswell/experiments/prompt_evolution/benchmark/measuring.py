@@ -132,7 +132,7 @@ class _Stage:
             request_tokens(work.request(genome.text, each)).high for genome in work.genomes for each in work.problems
         ]
         usd = engine.cost(work.model, Usage(round(sum(sizes) / len(sizes)), ways.MAX_TOKENS))
-        price = "at an unknown price" if usd is None else f"at most ${usd * asks:,.2f}"
+        price = "price unknown" if usd is None else f"cost at most ${usd * asks:,.2f}"
         return f"{work.model}: at most {asks:,} requests, {price}. Rate limit: {self.limit}."
 
     def ways(self) -> list[Way]:
