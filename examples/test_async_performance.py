@@ -4,8 +4,8 @@ python examples/test_async_performance.py
 python examples/test_async_performance.py --model openai/gpt-4o-mini
 python examples/test_async_performance.py --model local/smollm2 --genomes 4 --problems 5
 
-Without --model, an emulator on this machine is measured, which needs no key and costs nothing. With --model, the maximum
-cost is printed first.
+Without --model, an emulator on this machine is measured, which needs no key and costs nothing. With --model, the
+maximum cost is printed first.
 """
 
 from __future__ import annotations

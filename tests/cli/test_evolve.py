@@ -173,8 +173,9 @@ def test_a_limit_on_requests_makes_an_estimate_longer(cli: CommandLine) -> None:
 
 
 def test_help_has_the_options_and_the_commands(cli: CommandLine) -> None:
-    usual = ("--task", "--population-size", "--max-usd", "--preset", "--budget", "evolve bench", "evolve report")
-    for flag, words in (("--help", usual), ("--help-all", (*usual, "--target-fitness", "--no-racing"))):
+    usual = ("--task", "--metric", "--population-size", "--budget", "evolve bench", "evolve report")
+    every = (*usual, "--target-fitness", "--no-racing", "--max-usd", "--preset")
+    for flag, words in (("--help", usual), ("--help-all", every)):
         told = cli("evolve", flag).stdout
         assert all(word in told for word in words)
     assert "--num-problems" not in cli("evolve", "bench", "--help").stdout

@@ -250,7 +250,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--operators", "swap=1e308,insert=1e308"], "error: --operators: weights must be finite"),
         (
             ["--baselines", "luck"],
-            "error: --baselines: unknown baseline 'luck'; choose from random, best_of_n, or none",
+            "--baselines: unknown baseline 'luck'; choose from random, best_of_n, or none",
         ),
         (["--task", "chess"], "error: --task: unknown problem family 'chess'; choose from quantity"),
         (["--task", "all,chess"], "error: --task: unknown problem family 'chess'; choose from quantity"),

@@ -64,7 +64,7 @@ def test_the_command_runs_at_once_on_the_emulator() -> None:
     done = typed("--genomes", "2", "--problems", "4")
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    assert first.startswith("OPENAI_API_KEY is not set: measuring on the emulator on this machine")
+    assert first.startswith("OPENAI_API_KEY is not set: measuring the emulator on this machine")
     assert "--model local/smollm2" in first
     assert "2 genomes x 4 problems = 8 requests to the emulator on this machine" in done.stdout
     assert "same answers: yes" in done.stdout

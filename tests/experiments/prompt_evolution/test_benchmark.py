@@ -76,7 +76,7 @@ def test_a_model_that_is_named_is_asked_without_a_warm_up_and_told_of_before() -
     assert told[0].startswith(f"emulated/gpt-4o-mini: at most {12 + 3 * 80} requests, ")
     assert results["ways"]["ours"]["calls"] == 80
     assert results["same_answers"]
-    assert results["rate_limit"] == "none applied: the model runs in this process"
+    assert results["rate_limit"] == "none (the model runs in this process)"
     assert results["ways"]["ours"]["server_cpu_ms"] is None
 
 

@@ -144,7 +144,7 @@ def test_figures_are_those_of_the_analysis() -> None:
     assert table(about, "spending").title == "Racing and skipped duplicates saved 35.0% of the evolution's requests"
     assert column(table(about, "fates"), "all problems") == [3, 3]
     assert column(table(about, "failed-births"), "birth") == [5, 5]
-    assert table(about, "genealogy").title == "The winner, birth 3, is 2 steps from the seed prompt"
+    assert table(about, "genealogy").title == "The winner, candidate 3, is 2 steps from the seed prompt"
     figures = block(about, "key-figures")
     assert isinstance(figures, KeyFigures)
     assert [each.value for each in figures.figures[:3]] == ["90.0%", "+80.0", "+11.1"]

@@ -109,5 +109,5 @@ def test_the_report_of_a_real_evolution(held: Store, evolved: Evolved, tmp_path:
 def test_a_run_without_figures_says_what_to_do(held: Store) -> None:
     record = held.runs.get("one")
     bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
-    with pytest.raises(RunError, match="has no results yet. Resume it first"):
+    with pytest.raises(RunError, match=r"has no results yet\. Resume it first"):
         read_evolution(held, bare)
