@@ -125,13 +125,14 @@ def over(search: Search) -> str:
     if stops.target is not None and best is not None and best.fitness >= stops.target:
         return f"the target fitness of {stops.target:g} is reached"
     if search.started >= settings.births:
-        return f"all {settings.max_generations:,} generations are complete"
+        whole = settings.max_generations
+        return f"all {whole:,} generations are complete" if whole > 1 else "1 generation is complete"
     if stops.asks is not None and search.asks >= stops.asks:
         return f"the limit of {stops.asks:,} requests is reached"
     if stops.usd is not None and search.usd is not None and search.usd >= stops.usd:
         return f"the limit of ${stops.usd:g} is reached"
     if stops.plateau is not None and search.since_better >= stops.plateau * settings.population_size:
-        return f"no better candidate was found for {stops.plateau:,} generations"
+        return f"no better candidate was found for {stops.plateau:,} generation{'s' * (stops.plateau > 1)}"
     full = len(search.population.members) == settings.population_size
     if stops.least_spread is not None and full and search.population.spread <= stops.least_spread:
         return f"the diversity of the population fell to {stops.least_spread:g} or less"
