@@ -1,10 +1,10 @@
-"""Evolve a prompt for word problems, and see on a sealed test whether it is really better than the one to begin with.
+"""Evolve a prompt for word problems, and compare it with the seed prompt on a held-out test.
 
 python examples/async_evolution_example.py
 python examples/async_evolution_example.py --model emulated/gpt-4o-mini --preset aggressive
 
-The first line asks OpenAI, with the key in OPENAI_API_KEY; it is a small run, and says first what it takes. The same
-command again goes on with its run, and of one that has ended it shows the results.
+The first command uses OpenAI, with the key in OPENAI_API_KEY. It is a small run, and prints an estimate first. Running
+the same command again continues the run, or shows its results if it is complete.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from groundswell.experiments.prompt_evolution.documented import Results
 
 SIZES = Sizes(train=40, validation=40, test=100)
 TYPICAL = Usage(100, 100)
-"""Tokens of a problem with its prompt, and of a reply."""
+"""Typical tokens of a request and of a reply."""
 WITHOUT_KEYS = """\
 To try it without a key:
-  on the small model of this machine, which takes a while: --model local/smollm2
-  on the emulator, where nothing is sent: --model emulated/gpt-4o-mini"""
+  with the embedded model, which is slow: --model local/smollm2
+  with an emulated model, at no cost: --model emulated/gpt-4o-mini"""
 
 
 class Progress:
-    """Says after each generation how the search stands."""
+    """Prints the progress of the search after each generation."""
 
     def __init__(self, births: int) -> None:
         self._births = births
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, DriverReported) and event.done % self._births == 0:
+        if isinstance(event, DriverReported) and event.figures and event.done % self._births == 0:
             print(event.words, file=sys.stderr)
 
 
 def parse_options(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="openai/gpt-4o-mini", help="any provider/model (%(default)s)")
-    parser.add_argument("--preset", choices=PRESETS, default="balanced", help="how hard it is asked (%(default)s)")
-    parser.add_argument("--population-size", type=int, default=8, metavar="N", help="(8)")
-    parser.add_argument("--max-generations", type=int, default=4, metavar="N", help="(4)")
-    parser.add_argument("--store", default="groundswell.db", metavar="FILE", help="(%(default)s)")
+    parser.add_argument("--model", default="openai/gpt-4o-mini", help="provider/model (%(default)s)")
+    parser.add_argument("--preset", choices=PRESETS, default="balanced", help="concurrency preset (%(default)s)")
+    parser.add_argument("--population-size", type=int, default=8, metavar="N", help="candidates kept (8)")
+    parser.add_argument("--max-generations", type=int, default=4, metavar="N", help="generations (4)")
+    parser.add_argument("--store", default="groundswell.db", metavar="FILE", help="file with the runs (%(default)s)")
     return parser.parse_args(words)
 
 
 def config_of(options: argparse.Namespace) -> AsyncEvolutionConfig:
-    """A small evolution, compared with the seed prompt alone."""
+    """A small evolution without baselines: it is compared with the seed prompt only."""
     return AsyncEvolutionConfig.preset(
         options.preset,
         model=options.model,
@@ -64,13 +64,13 @@ def config_of(options: argparse.Namespace) -> AsyncEvolutionConfig:
 
 
 async def evolve(config: AsyncEvolutionConfig, store: str) -> Results:
-    """Say what it takes, and do it."""
+    """Print an estimate, then run the evolution."""
     births = config.settings.births
     asks = births * (SIZES.train + 1) + (config.finalists + 1) * SIZES.validation + 2 * SIZES.test
     async with groundswell.open(store) as engine:
         usd = engine.cost(config.models[0], TYPICAL)
-    price = "at a price that is not known" if usd is None else f"for about ${usd * asks:,.2f}"
-    print(f"{births} births on {config.models[0]}: {asks:,} asks at the most, {price}", file=sys.stderr)
+    price = "price unknown" if usd is None else f"about ${usd * asks:,.2f}"
+    print(f"{births} candidates on {config.models[0]}: at most {asks:,} requests, {price}", file=sys.stderr)
     controller = AsyncEvolutionController(config, store=store, listeners=[Progress(config.population_size)])
     results = await controller.run_evolution_async()
     print(controller.performance, file=sys.stderr)
@@ -78,18 +78,18 @@ async def evolve(config: AsyncEvolutionConfig, store: str) -> Results:
 
 
 def print_results(results: Results) -> None:
-    """The best prompt, and what the sealed test says of it."""
+    """Print the best prompt and its result on the held-out test."""
     print(f"Best prompt:\n{results['best_prompt']}\n")
     print(f"Best fitness: {results['best_fitness']:.3f} ({results['stopped']})")
     print(f"Total time: {results['total_time']:.2f}s")
     gain, (low, high) = results["gain"], results["test_interval"]
     if results["test_accuracy"] is None or gain.value is None:
-        print("Sealed test: too much of it is missing")
+        print("Held-out test: too many problems are missing")
         return
-    print(f"Sealed test: {results['test_accuracy']:.1%} (95%: {low:.1%} to {high:.1%})")
-    verdict = {"ahead": "better", "behind": "worse", "open": "not shown to be different"}
+    print(f"Held-out test: {results['test_accuracy']:.1%} (95%: {low:.1%} to {high:.1%})")
+    verdict = {"ahead": "better", "behind": "worse", "open": "no significant difference"}
     said = f"{gain.value:+.1%} (95%: {gain.low:+.1%} to {gain.high:+.1%}), p = {gain.p:.2g}"
-    print(f"Over the seed prompt: {said}: {verdict[results['analysis'].standing(gain.over)]}")
+    print(f"Gain over the seed prompt: {said}: {verdict[results['analysis'].standing(gain.over)]}")
     if results["evaluations"] is not None:
         print(f"Evaluations saved to {results['evaluations']}")
 

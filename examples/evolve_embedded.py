@@ -1,14 +1,14 @@
-"""Evolve a prompt for a real model that runs on this machine: `groundswell evolve`, with what suits so small a model.
+"""Evolve a prompt for the embedded model SmolLM2: `groundswell evolve` with options for a very small model.
 
 groundswell models add smollm2
 python examples/evolve_embedded.py
 
-Nothing leaves the machine, and no key is needed. The task is 160 questions with one-word answers (one_word.jsonl). The
-model knows some of the answers, but has eight tokens for a reply, and likes to begin with something else. It is no good
-as a writer: most prompts are made by chance, and best_of_n, where a model writes them all, is left out.
+Everything runs on this machine, without a key. The task is 160 questions with one-word answers (one_word.jsonl). The
+model knows some of the answers, but a reply has only eight tokens, and the model often starts with other words. It is
+not able to write good prompts, so most operators are random edits, and the baseline best_of_n is left out.
 
-It takes about 1,600 replies, of about 0.4 seconds of one core each. The same command again asks nothing.
-Options of `groundswell evolve` may follow, and win over those that stand here: --out, --max-asks, --seed, ...
+The run needs about 1,600 replies, at about 0.4 seconds of one core each. Running it again sends no requests. You can
+add options of `groundswell evolve`, which override those in this file: --out, --max-asks, --seed, ...
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPERATORS = (
 
 
 def command() -> list[str]:
-    """What is typed after `groundswell`. Files are named as seen from the folder that one works in."""
+    """The arguments of `groundswell`. File names are relative to the current folder."""
     return [
         "evolve",
         *("--model", "local/smollm2"),

@@ -1,11 +1,11 @@
-"""How fast genomes are evaluated: one ask after the other, in batches, and as this project does it.
+"""Measure how fast genomes are evaluated: sequentially, in batches, and by Groundswell.
 
 python examples/test_async_performance.py
 python examples/test_async_performance.py --model openai/gpt-4o-mini
 python examples/test_async_performance.py --model local/smollm2 --genomes 4 --problems 5
 
-Nobody named: an emulator on this machine is asked, which needs no key and is not paid. With a model, what it may cost
-is told first.
+Without --model, an emulator on this machine is measured, which needs no key and costs nothing. With --model, the
+maximum cost is printed first.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ CONFIG: dict[str, Any] = {
     "rate_limit_per_minute": 3500,
 }
 KEY = "OPENAI_API_KEY"
-WITH_MODELS = "--model openai/gpt-4o-mini asks a provider, and --model local/smollm2 the embedded model"
+WITH_MODELS = "Use --model openai/gpt-4o-mini for a provider, or --model local/smollm2 for the embedded model."
 
 
 def on_the_emulator() -> str:
-    """What is said where nobody is named."""
-    why = "no --model is given" if os.environ.get(KEY) else f"{KEY} is not set"
-    return f"{why}: measuring on the emulator on this machine; {WITH_MODELS}"
+    """The note if no model is given."""
+    why = "No --model given" if os.environ.get(KEY) else f"{KEY} is not set"
+    return f"{why}: measuring the emulator on this machine. {WITH_MODELS}"
 
 
 async def benchmark_performance(config: dict[str, Any]) -> dict[str, Any]:
-    """Measure, and print the table."""
+    """Run the benchmark, and print the table."""
     benchmark = PerformanceBenchmark(config)
     results = await benchmark.run_comprehensive_benchmark()
     benchmark.print_results_summary()
@@ -48,11 +48,11 @@ async def benchmark_performance(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the options, and measure."""
+    """Read the options, and run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="", help="who is asked; the emulator on this machine, if nobody is named")
-    parser.add_argument("--genomes", type=int, default=CONFIG["population_size"])
-    parser.add_argument("--problems", type=int, default=CONFIG["num_problems"])
+    parser.add_argument("--model", default="", help="model to measure (an emulator on this machine)")
+    parser.add_argument("--genomes", type=int, default=CONFIG["population_size"], help="prompts (%(default)s)")
+    parser.add_argument("--problems", type=int, default=CONFIG["num_problems"], help="problems (%(default)s)")
     given = parser.parse_args()
     if not given.model:
         print(on_the_emulator(), file=sys.stderr)

@@ -38,7 +38,7 @@ def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     err = done.stderr
-    assert re.search(r"^32 births on openai/gpt-4o-mini: 1,952 asks at the most, for about \$0\.\d\d$", err, re.M)
+    assert re.search(r"^32 candidates on openai/gpt-4o-mini: at most 1,952 requests, about \$0\.\d\d$", err, re.M)
     assert "set OPENAI_API_KEY" in err
     assert "--model local/smollm2" in err
     assert "--model emulated/gpt-4o-mini" in err
@@ -53,15 +53,16 @@ def test_on_the_emulator_and_again(
     assert async_evolution_example.main() == 0
     out, err = capsys.readouterr()
     assert out.startswith("Best prompt:\n")
-    assert re.search(r"^Best fitness: \d\.\d{3} \(all 2 generations were born\)$", out, re.M)
+    assert re.search(r"^Best fitness: \d\.\d{3} \(all 2 generations are complete\)$", out, re.M)
     assert re.search(r"^Total time: \d+\.\d\ds$", out, re.M)
-    assert re.search(r"^Sealed test: \d+\.\d% \(95%: \d+\.\d% to \d+\.\d%\)$", out, re.M)
-    assert re.search(r"^Over the seed prompt: [+-]\d+\.\d% \(95%: .*\), p = \S+: (better|worse|not shown)", out, re.M)
-    assert re.search(r"^evolution: 1\.0 of 2 generations,", err, re.M)
+    assert re.search(r"^Held-out test: \d+\.\d% \(95%: \d+\.\d% to \d+\.\d%\)$", out, re.M)
+    gain = r"^Gain over the seed prompt: [+-]\d+\.\d% \(95%: .*\), p = \S+: (better|worse|no significant)"
+    assert re.search(gain, out, re.M)
+    assert re.search(r"^evolution: generation 1\.0 of 2,", err, re.M)
     assert async_evolution_example.main() == 0
     again, quiet = capsys.readouterr()
     assert again == out
-    assert "1.0 of 2 generations" not in quiet
+    assert "generation 1.0 of 2" not in quiet
 
 
 @pytest.mark.parametrize("preset", ["balanced", "conservative", "aggressive"])

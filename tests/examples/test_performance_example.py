@@ -43,7 +43,7 @@ def test_the_documented_sample(capsys: pytest.CaptureFixture[str]) -> None:
     results = asyncio.run(benchmark_performance())
     assert results["same_answers"]
     assert results["ways"]["ours"]["speedup"] > 5
-    assert "30 genomes x 50 problems = 1,500 asks" in capsys.readouterr().out
+    assert "30 genomes x 50 problems = 1,500 requests" in capsys.readouterr().out
 
 
 def typed(*words: str) -> subprocess.CompletedProcess[str]:
@@ -64,9 +64,9 @@ def test_the_command_runs_at_once_on_the_emulator() -> None:
     done = typed("--genomes", "2", "--problems", "4")
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    assert first.startswith("OPENAI_API_KEY is not set: measuring on the emulator on this machine")
+    assert first.startswith("OPENAI_API_KEY is not set: measuring the emulator on this machine")
     assert "--model local/smollm2" in first
-    assert "2 genomes x 4 problems = 8 asks of the emulator on this machine" in done.stdout
+    assert "2 genomes x 4 problems = 8 requests to the emulator on this machine" in done.stdout
     assert "same answers: yes" in done.stdout
 
 

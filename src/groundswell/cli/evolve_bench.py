@@ -1,4 +1,4 @@
-"""`groundswell evolve bench`: how fast prompts are evaluated."""
+"""`groundswell evolve bench`: measure how fast prompts are evaluated."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from groundswell.loop import new_event_loop
 
 
 class Bench(Speed, frozen=True, kw_only=True):
-    """What `evolve bench` takes."""
+    """Options of `evolve bench`."""
 
     model: Annotated[
         str | None,
-        Meta(description="Who is asked, for what that costs. (An emulator on this machine, with replies after 50 ms.)"),
+        Meta(
+            description="Model to measure, at its usual price. (An emulator on this machine that answers after 50 ms.)"
+        ),
         Flag("-m", metavar="MODEL", usual=True, completes="models"),
     ] = None
     population_size: Annotated[
-        int, Meta(ge=1, description="Prompts that are evaluated."), Flag(metavar="N", usual=True)
+        int, Meta(ge=1, description="Number of prompts to evaluate."), Flag(metavar="N", usual=True)
     ] = 30
     problems: Annotated[
         int,
-        Meta(ge=1, description="Problems that each of them meets."),
+        Meta(ge=1, description="Number of problems per prompt."),
         Flag(metavar="N", usual=True, also=["num_problems"]),
     ] = 50
     json: Json = False
 
 
 def bench(flags: Bench) -> None:
-    """Measure how fast prompts are evaluated: one ask after the other, in batches, and as `evolve` does it."""
+    """Measure how fast prompts are evaluated: sequentially, in batches, and as `evolve` does it."""
     try:
         benchmark = PerformanceBenchmark(told(flags))
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -51,7 +53,7 @@ def bench(flags: Bench) -> None:
 
 
 def told(flags: Bench) -> dict[str, Any]:
-    """What a benchmark is told."""
+    """The configuration of the benchmark."""
     speed = config_of(flags)
     found = {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
     found |= {"population_size": flags.population_size, "num_problems": flags.problems}

@@ -73,10 +73,10 @@ def test_a_model_that_is_named_is_asked_without_a_warm_up_and_told_of_before() -
     config = TINY | {"model": "emulated/gpt-4o-mini", "num_problems": 10}
     _, results, told = asyncio.run(measured(config))
     assert list(results["ways"]) == ["sequential", "batches", "ours", "ours, with races"]
-    assert told[0].startswith(f"emulated/gpt-4o-mini: {12 + 3 * 80} asks at the most, ")
+    assert told[0].startswith(f"emulated/gpt-4o-mini: at most {12 + 3 * 80} requests, ")
     assert results["ways"]["ours"]["calls"] == 80
     assert results["same_answers"]
-    assert results["rate_limit"] == "none applied: the model runs in this process"
+    assert results["rate_limit"] == "none (the model runs in this process)"
     assert results["ways"]["ours"]["server_cpu_ms"] is None
 
 
@@ -111,20 +111,20 @@ def test_different_answers_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_if_the_first_ask_fails_nothing_more_is_asked() -> None:
     ASKED.clear()
-    with pytest.raises(RunError, match="the first ask failed, and nothing more was asked: it does not hear this"):
+    with pytest.raises(RunError, match="The first request failed, so the benchmark stopped: it does not hear this"):
         asyncio.run(measured({"model": "scripted/benchmark-deaf"}))
     assert len(ASKED) == 1
 
 
 def test_the_summary_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     PerformanceBenchmark({}).print_results_summary()
-    assert "nothing is measured yet" in capsys.readouterr().out
+    assert "No results yet" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("config", "field", "said"),
     [
-        ({"population": 3}, "population", f"population: a benchmark has no such key; there are {', '.join(KEYS)}"),
+        ({"population": 3}, "population", f"population: unknown key; a benchmark takes {', '.join(KEYS)}"),
         ({"num_problems": 0}, "num_problems", "num_problems 0: must be more than 0"),
         ({"max_concurrent_genomes": "five"}, "max_concurrent_genomes", "max_concurrent_genomes 'five': expected `int`"),
         ({"rate_limit_per_minute": -1}, "rate_limit_per_minute", "rate_limit_per_minute -1: must be more than 0"),

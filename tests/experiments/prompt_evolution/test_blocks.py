@@ -76,7 +76,7 @@ def test_a_rich_run_has_every_block_and_all_of_them_render() -> None:
     assert page.count("<svg") == len(FIGURES)
     for each in report.figures:
         assert f"(figures/{each.id}.svg)" in markdown
-    assert "On the sealed test the evolved prompt scores 90.0%" in text
+    assert "On the held-out test the evolved prompt scores 90.0%" in text
     assert 'class="removed"' in page
     assert 'class="green"' in page
     assert "Solve the problem {+step by step." in markdown
@@ -136,15 +136,15 @@ def test_figures_are_those_of_the_analysis() -> None:
         assert cell == Estimate(tested.accuracy, tested.low, tested.high)
     assert column(found, "n") == [10, 10, 9]
     assert column(found, "missing") == [0, 0, 1]
-    assert column(found, "verdict") == ["better", "", "not told apart"]
+    assert column(found, "verdict") == ["better", "", "no significant difference"]
     gains = [Estimate(each.value, each.low, each.high) for each in about.analysis.gains]
     assert column(found, "gain over it") == [gains[0], None, gains[1]]
     assert column(table(about, "gains"), "gain") == gains
     assert column(table(about, "spending"), "API efficiency") == [0.65, 0.65], "13 asks of 20"
-    assert table(about, "spending").title == "Races and repeats saved 35.0% of the evolution's asks"
+    assert table(about, "spending").title == "Racing and skipped duplicates saved 35.0% of the evolution's requests"
     assert column(table(about, "fates"), "all problems") == [3, 3]
     assert column(table(about, "failed-births"), "birth") == [5, 5]
-    assert table(about, "genealogy").title == "The winner, birth 3, is 2 steps from the seed prompt"
+    assert table(about, "genealogy").title == "The winner, candidate 3, is 2 steps from the seed prompt"
     figures = block(about, "key-figures")
     assert isinstance(figures, KeyFigures)
     assert [each.value for each in figures.figures[:3]] == ["90.0%", "+80.0", "+11.1"]
@@ -154,7 +154,7 @@ def test_steps_from_the_seed_to_the_winner() -> None:
     found = block(evolved(), "lineage")
     assert isinstance(found, Text)
     assert [each.title.partition(":")[0] for each in found.passages] == [
-        *("#0, a seed prompt", "#1, by reflect", "#3, by combine, with words of #0"),
+        *("#0, a seed prompt", "#1, by reflect", "#3, by combine, second parent #0"),
     ]
     assert found.passages[0].text == SEED.text
 
@@ -189,7 +189,7 @@ def test_the_front_has_all_finalists_with_those_on_it_first() -> None:
     found = table(evolved(), "front")
     assert column(found, "number") == [1, None, None]
     assert column(found, "found by")[0] == "evolution #3"
-    assert found.title == "1 of 3 finalists is not beaten in score and tokens at once: 50.0% at 43 tokens"
+    assert found.title == "1 of 3 finalists is on the Pareto front of score and tokens: 50.0% at 43 tokens"
 
 
 def said(about: Evolved, number: int) -> dict[str, Message]:
@@ -211,7 +211,7 @@ def test_every_problem_of_the_sealed_test_has_a_transcript() -> None:
     assert all(item.key.endswith(f"/{at}") for at, item in enumerate(items))
     messages = said(about, 0)
     assert list(messages) == ["problem", "seed prompt", "evolved prompt", "random search"]
-    assert messages["problem"].note == "the right answer is 0"
+    assert messages["problem"].note == "correct answer: 0"
     assert (messages["seed prompt"].note, messages["evolved prompt"].note) == ("wrong", "right")
     (mark,) = messages["evolved prompt"].marks
     assert (messages["evolved prompt"].text[mark.start : mark.end], mark.look) == ("0", "green")
@@ -232,9 +232,9 @@ def test_replies_that_are_missing_are_said_to_be() -> None:
         return Solution(key, model, Solved(1.0, "7") if key.endswith("/0") else Solved(0.0, "7", said="... is 7"))
 
     first, second, *_ = transcripts_block(evolved(solution=without_reply)).items()
-    assert first.notes[0] == "The reply for seed prompt is not in the store; it was right."
+    assert first.notes[0] == "The reply for seed prompt is not in the store. It was right."
     assert (second.messages[1].text, second.notes) == ("... is 7", ())
-    assert second.messages[1].note == "wrong; the reply is not stored, only its end"
+    assert second.messages[1].note == "wrong; only the end of the reply is stored"
 
 
 def test_searches_that_came_to_the_same_prompt_speak_as_one() -> None:
@@ -251,7 +251,7 @@ def test_outcomes_of_scores_in_between() -> None:
     found = analysis({name: some * 2 for name, some in scores.items()})
     outcomes = [item.outcome for item in transcripts_block(evolved(found)).items()]
     assert outcomes[:5] == [
-        *("evolved scores higher", "both wrong", "equal scores", "seed scores higher", "a score is missing"),
+        *("evolved scores higher", "both wrong", "equal scores", "seed scores higher", "score missing"),
     ]
 
 

@@ -100,7 +100,7 @@ def test_where_the_prompt_is_in_a_reply(reply: str, prompt: str) -> None:
     [
         ("", "it is empty"),
         (" <prompt> \n </prompt> ", "it is empty"),
-        (f"<prompt>{'so ' * LONGEST}</prompt>", f"characters, and {LONGEST:,} are the most"),
+        (f"<prompt>{'so ' * LONGEST}</prompt>", f"characters, more than {LONGEST:,}"),
     ],
     ids=["nothing", "nothing in tags", "too long"],
 )
@@ -134,7 +134,7 @@ class Spoilt(Emulated):
     [
         (lambda reply: msgspec.structs.replace(reply, finish="length"), "it was cut off after 800 tokens"),
         (lambda reply: Reply("<prompt></prompt>", Usage(9, 2)), "it is empty"),
-        (lambda reply: Reply(reply.text * 200, reply.usage), "characters, and 6,000 are the most"),
+        (lambda reply: Reply(reply.text * 200, reply.usage), "characters, more than 6,000"),
     ],
     ids=["cut off", "empty", "too long"],
 )

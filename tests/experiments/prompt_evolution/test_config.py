@@ -111,14 +111,14 @@ def test_problems_are_drawn_by_the_seed() -> None:
         ({"max_generations": -1}, "max_generations -1: must be more than 0"),
         ({"elite_size": -1}, "elite_size -1: must be 0 or more"),
         ({"tournament_size": 0}, "tournament_size 0: must be more than 0"),
-        ({"model": ()}, "model: at least one is needed"),
-        ({"seed_prompts": ()}, "seed_prompts: at least one prompt is needed to begin with"),
-        ({"seed_prompts": ("Solve it.", " ")}, "seed_prompts: one of them is empty; write a prompt"),
+        ({"model": ()}, "model: name at least one model"),
+        ({"seed_prompts": ()}, "seed_prompts: give at least one seed prompt"),
+        ({"seed_prompts": ("Solve it.", " ")}, "seed_prompts: a seed prompt is empty; write a prompt"),
         ({"seed_prompts": "Solve it."}, "seed_prompts 'Solve it.': expected array, got str"),
-        ({"selection": "best"}, "selection 'best': there are tournament, roulette, rank"),
-        ({"fitness": "beauty"}, "fitness 'beauty': there are accuracy, composite"),
-        ({"operators": {"guess": 1.0}}, "operators: there is no 'guess'"),
-        ({"target_fitness": 1.5}, "target_fitness 1.5: must lie between 0 and 1"),
+        ({"selection": "best"}, "selection 'best': must be one of tournament, roulette, rank"),
+        ({"fitness": "beauty"}, "fitness 'beauty': must be one of accuracy, composite"),
+        ({"operators": {"guess": 1.0}}, "operators: unknown operator 'guess'"),
+        ({"target_fitness": 1.5}, "target_fitness 1.5: must be from 0 to 1"),
         ({"plateau_generations": 0}, "plateau_generations 0: must be more than 0"),
         ({"temperature": -1}, "temperature -1: must be 0 or more"),
         ({"max_usd": float("nan")}, "max_usd nan: must be more than 0"),
@@ -140,7 +140,7 @@ def test_what_cannot_be_meant_is_told_by_its_name(given: dict[str, Any], said: s
 
 
 def test_a_preset_that_nobody_knows() -> None:
-    with pytest.raises(SettingsError, match="preset 'wild': there are balanced, conservative, aggressive"):
+    with pytest.raises(SettingsError, match="preset 'wild': must be one of balanced, conservative, aggressive"):
         AsyncEvolutionConfig.preset("wild")
 
 

@@ -124,7 +124,7 @@ def test_what_the_results_say(tmp_path: Path) -> None:
     assert results["best_fitness"] == max(each.fitness for each in evolution.members if each.fate == "lives")
     assert results["best_prompt"] == evolution.winner.genome.text
     assert (results["births"], results["generations"]) == (BIRTHS, 3.0)
-    assert results["stopped"] == "all 3 generations were born"
+    assert results["stopped"] == "all 3 generations are complete"
     low, high = results["test_interval"]
     assert low is not None
     assert high is not None
@@ -142,7 +142,7 @@ def test_what_the_results_say(tmp_path: Path) -> None:
     assert told.saved_by_racing > 0
     assert results["api_efficiency"] == told.api_efficiency == results["api_calls"] / whole < 1
     assert told.speedup(msgspec.structs.replace(told, problems_per_second=told.problems_per_second / 4)) == 4
-    assert f"{told.api_calls:,} asks, {told.api_efficiency:.0%} of those" in str(told)
+    assert f"{told.api_calls:,} requests, {told.api_efficiency:.0%} of an evaluation" in str(told)
 
 
 def test_a_pipeline_finds_the_same_of_the_best_prompt(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_with_and_without_async_it_is_the_same(tmp_path: Path) -> None:
 def test_a_loop_that_runs_is_not_held_up(tmp_path: Path) -> None:
     async def main() -> None:
         controller = AsyncEvolutionController(SMALL, store=tmp_path / "runs.db", script=Emulated())
-        with pytest.raises(RunError, match=r"use `await controller.run_evolution_async\(\)`"):
+        with pytest.raises(RunError, match=r"Use `await controller.run_evolution_async\(\)`"):
             controller.run_evolution()
         assert not (tmp_path / "runs.db").exists()
         blocking = EvolutionController(SMALL, store=tmp_path / "runs.db", script=Emulated())
@@ -193,7 +193,9 @@ def test_a_loop_that_runs_is_not_held_up(tmp_path: Path) -> None:
 def test_one_that_was_stopped_goes_on(tmp_path: Path) -> None:
     model = Emulated()
     few = RunOptions(limits=Limits(calls=40))
-    with pytest.raises(RunError, match=r"run 'evolution-\w+' has not come to its end: .*Run it again to go on"):
+    with pytest.raises(
+        RunError, match=r"run 'evolution-\w+' is not complete: .*Run the same configuration again to continue"
+    ):
         ran(tmp_path / "runs.db", script=model, options=few)
     before = len(model.asked)
     found = ran(tmp_path / "runs.db", script=model)
@@ -226,8 +228,9 @@ def test_metrics_by_their_module(tmp_path: Path) -> None:
 def test_listeners_hear_of_it(tmp_path: Path) -> None:
     heard: list[Event] = []
     ran(tmp_path / "runs.db", listeners=[heard.append])
-    births = [each.done for each in heard if isinstance(each, DriverReported) and each.who]
-    assert births == list(range(1, BIRTHS + 1))
+    reports = [each for each in heard if isinstance(each, DriverReported) and each.who]
+    assert [each.done for each in reports if "birth" in each.figures] == list(range(1, BIRTHS + 1))
+    assert reports[-1].words.startswith("evolution: done, best ")
 
 
 def lines(results: Any) -> list[dict[str, Any]]:
@@ -268,7 +271,7 @@ def test_a_disk_that_fails_is_told_once(tmp_path: Path, caplog: pytest.LogCaptur
         results = ran(tmp_path / "runs.db", LOGGED)
     assert (results["births"], results["evaluations"]) == (BIRTHS, None)
     (told,) = caplog.records
-    assert "evaluations are not written any more" in told.message
+    assert "cannot write evaluations" in told.message
 
 
 def test_the_default_is_the_emulated_model(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def spent_after(analysis: Analysis) -> list[float]:
 
 def test_an_evolution_ends_when_so_much_is_spent(tmp_path: Path) -> None:
     found = told(evolution(tmp_path / "runs.db", at(1.0)))
-    assert found.evolution.why == f"${LIMIT:g} are spent"
+    assert found.evolution.why == f"the limit of ${LIMIT:g} is reached"
     spent = spent_after(found)
     assert found.evolution.usd == pytest.approx(spent[-1])
     assert spent[-2] < LIMIT <= spent[-1], "it ended at the first birth that was too much"
@@ -101,7 +101,7 @@ def test_a_price_that_changes_later_changes_no_decision(tmp_path: Path) -> None:
 
 def test_a_price_that_is_not_known_is_told_before_anything_is_asked(tmp_path: Path) -> None:
     model = Emulated()
-    with pytest.raises(SettingsError, match=r"usd 0.01: the price of any is not known.*\[prices\]") as error:
+    with pytest.raises(SettingsError, match=r"usd 0.01: the price of any is unknown.*\[prices\]") as error:
         evolution(tmp_path / "runs.db", None, model=model)
     assert error.value.field == "usd"
     assert not model.asked
@@ -120,7 +120,7 @@ def test_the_writer_must_have_a_price_too(tmp_path: Path) -> None:
         return None if model == "writer" else at(1.0)(model, usage, transport)
 
     settings = msgspec.structs.replace(LIMITED, writer="writer")
-    with pytest.raises(SettingsError, match="the price of writer is not known"):
+    with pytest.raises(SettingsError, match="the price of writer is unknown"):
         evolution(tmp_path / "runs.db", some, settings)
     free = msgspec.structs.replace(settings, stops=Stops(asks=60))
     assert told(evolution(tmp_path / "runs.db", some, free)).evolution.usd is None
@@ -154,6 +154,6 @@ def test_prices_of_groundswell_toml(tmp_path: Path) -> None:
         summary = live()
         books = emulator.ledger()["totals"]
     found = told(summary)
-    assert found.evolution.why == f"${LIMIT:g} are spent"
+    assert found.evolution.why == f"the limit of ${LIMIT:g} is reached"
     assert summary.cost.usd == pytest.approx((books["input_tokens"] + 4 * books["output_tokens"]) / 1e6)
     assert LIMIT <= (found.evolution.usd or 0) < (summary.cost.usd or 0)

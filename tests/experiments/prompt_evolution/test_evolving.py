@@ -156,8 +156,8 @@ def test_of_twins_one_lives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stops", "why"),
     [
-        (Stops(target=0.0), "the target of 0 is reached"),
-        (Stops(asks=100), "100 asks are spent"),
+        (Stops(target=0.0), "the target fitness of 0 is reached"),
+        (Stops(asks=100), "the limit of 100 requests is reached"),
         (Stops(plateau=1), "nothing better was born for 1 generations"),
         (Stops(least_spread=1.0), "the members of the population differ by no more than 1"),
         (Stops(), "all 5 generations were born"),
@@ -260,13 +260,13 @@ def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path
     settings = msgspec.structs.replace(SMALL, max_generations=20, stops=Stops(plateau=None))
     others = asyncio.run(evolved(tmp_path / "runs.db", Mute(), settings)).searches[1:]
     rewritten = others[-1]
-    assert rewritten.why == "no new prompt was born in 200 births"
+    assert rewritten.why == "no new prompt was found in 200 candidates"
     assert {each.fate for each in rewritten.members[1:]} == {"failed"}
     assert len(rewritten.members) <= 201 + settings.genome_batch_size
 
 
 def test_a_writer_that_takes_nothing_stops_the_run_at_once(tmp_path: Path) -> None:
-    with pytest.raises(RunStopped, match=r"every prompt that a model is to write has failed .*does not hear"):
+    with pytest.raises(RunStopped, match=r"every request for a new prompt has failed .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf("<prompt>")))
 
 
@@ -290,7 +290,7 @@ def test_a_writer_that_is_down_stops_the_run_after_a_while(tmp_path: Path) -> No
     emulated, settings = Emulated(), msgspec.structs.replace(SMALL, models=("scripted/any",), max_generations=10)
     stopped = clock.run(session())
     assert stopped.status == "failed"
-    assert "every prompt that a model is to write has failed for " in str(stopped.error)
+    assert "every request for a new prompt has failed for " in str(stopped.error)
     assert clock.now() < 2 * outage.PATIENCE
     down = False
     again = clock.run(session())
@@ -313,7 +313,9 @@ def test_a_model_that_fails_always(tmp_path: Path) -> None:
     alone, beside = Deaf(""), Deaf("")
     for script, baselines in ((alone, ()), (beside, SMALL.baselines)):
         changed = msgspec.structs.replace(settings, baselines=baselines)
-        with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
+        with pytest.raises(
+            RunError, match=r"no candidate could be evaluated on all training problems: .*does not hear"
+        ):
             asyncio.run(evolved(tmp_path / f"{len(baselines)}.db", script, changed))
     assert len(beside.asked) == len(alone.asked)  # nothing is compared with what failed
 
@@ -322,7 +324,7 @@ def test_few_problems_that_fail_are_no_fitness_either(tmp_path: Path) -> None:
     problems = generated(sizes=Sizes(3, 2, 2), seed=7)
     settings = msgspec.structs.replace(SMALL, baselines=(), problems=problems, rules=Rules())
     missing = problems.train[0].question
-    with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
+    with pytest.raises(RunError, match=r"no candidate could be evaluated on all training problems: .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(missing), settings))
 
 

@@ -23,15 +23,17 @@ def said(found: Analysis) -> str:
 def test_better_and_open_are_told_apart() -> None:
     found = analysis(SCORES)
     lines = said(found).split("\n")
-    assert lines[0] == "On the sealed test the evolved prompt scores 90.0% (95% interval 55.5% to 99.7%, n 10)."
+    assert lines[0] == "On the held-out test the evolved prompt scores 90.0% (95% interval 55.5% to 99.7%, n 10)."
     assert lines[1].startswith("It is better than the seed prompt, which scores 10.0%: +80.0 points (95% interval +")
     assert lines[2].startswith(
-        "It cannot be told whether it is better or worse than the best prompt of random search, which scores 88.9%: "
-        "+11.1 points (95% interval "
+        "No significant difference from the best prompt of random search, which scores 88.9%: +11.1 points (95% "
+        "interval "
     )
     assert "on the 9 problems with both scores, p = " in lines[2]
-    assert [standing(found, name) for name in ("seed", "random")] == ["better", "not told apart"]
-    assert lines[3] == "On the validation set, which it was chosen by, it scored 50.0%: 40.0 points less."
+    assert [standing(found, name) for name in ("seed", "random")] == ["better", "no significant difference"]
+    assert lines[3] == (
+        "On the validation set, which selected it, it scored 50.0%, 40.0 points lower than on the held-out test."
+    )
 
 
 def test_worse_is_called_worse() -> None:
@@ -44,20 +46,20 @@ def test_a_search_that_found_nothing_but_the_seed() -> None:
     scores = SCORES["seed"]
     found = analysis({"seed": scores, "evolution": scores}, [searched(winner=0)])
     assert "It is the seed prompt itself" in said(found)
-    assert standing(found, "seed") == "the same prompt"
+    assert standing(found, "seed") == "same prompt"
 
 
 def test_two_searches_with_one_result() -> None:
     scores = {"seed": SCORES["seed"], "evolution": SCORES["evolution"], "random": SCORES["evolution"]}
     found = said(analysis(scores, [searched(), searched("random")]))
-    assert "Random search came to the same prompt." in found
-    assert "cannot be told" not in found
+    assert "Random search found the same prompt." in found
+    assert "No significant" not in found
 
 
 def test_budgets_that_are_not_the_same_are_reported() -> None:
     scores = dict.fromkeys(("seed", "evolution", "random"), SCORES["seed"])
     other = msgspec.structs.replace(searched("random", winner=1), asks=40)
-    assert "The budgets are not the same: random search had 40 asks, and the evolution 13." in said(
+    assert "The budgets differ: random search used 40 requests, the evolution 13." in said(
         analysis(scores, [searched(), other])
     )
     assert "budgets" not in said(analysis(scores))
@@ -69,25 +71,25 @@ def test_a_search_in_which_most_births_failed_is_reported() -> None:
     failed = [msgspec.structs.replace(each, fate="failed", why="out of\norder") for each in other.members[1:]]
     other = msgspec.structs.replace(other, members=(other.members[0], *failed), asks=5)
     found = said(analysis(scores, [searched(), other]))
-    assert f"Most births failed: {len(failed)} of the {len(failed) + 1} births of random search." in found
-    assert "random search had 5 asks" in found, "fewer are told too"
-    assert f"{len(failed)} births of random search failed, the first because: out of order" in found
+    assert f"Most candidates failed: {len(failed)} of the {len(failed) + 1} candidates of random search." in found
+    assert "random search used 5 requests" in found, "fewer are told too"
+    assert f"{len(failed)} candidates of random search failed. First reason: out of order" in found
 
 
 def test_why_it_stopped_and_what_is_missing() -> None:
     found = said(analysis(SCORES))
-    assert "The evolution stopped after 6 births: enough.\n" in found
-    assert "It made 13 asks. Races saved 3 asks, and prompts that had been tried before saved 4.\n" in found
-    assert "Random search made 13 asks in 6 births.\n" in found
-    assert "1 score of the sealed test is missing and left out." in found
+    assert "The evolution stopped after 6 candidates: enough.\n" in found
+    assert "It used 13 requests. Racing saved 3 requests, and skipping duplicate prompts saved 4.\n" in found
+    assert "Random search used 13 requests for 6 candidates.\n" in found
+    assert "1 score of the held-out test is missing and excluded." in found
     paid = said(analysis(SCORES, [searched(usd=0.25), searched("random", winner=1)]))
-    assert "It made 13 asks for $0.2500." in paid
+    assert "It used 13 requests for $0.2500." in paid
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert said(analysis({"seed": SCORES["seed"], "evolution": NONE})).startswith("Nothing can be said")
+    assert said(analysis({"seed": SCORES["seed"], "evolution": NONE})).startswith("No finding about the evolved prompt")
     found = said(analysis({"seed": NONE, "evolution": SCORES["evolution"]}, validation=None))
-    assert "It cannot be compared with the seed prompt: no problem of the sealed test has a score for both." in found
+    assert "It cannot be compared with the seed prompt: no problem of the held-out test has a score for both." in found
     assert "validation" not in found
 
 
@@ -97,9 +99,9 @@ def test_efficiency_is_asks_over_what_they_would_have_been() -> None:
 
 def test_warnings_are_about_this_run() -> None:
     found = " ".join(warnings(evolved()))
-    for words in ("luckiest of 6 births", "opened once", "takes several runs", "emulated", "Races end on little"):
+    for words in ("best of 6 candidates", "used once", "run several seeds", "emulated", "on little evidence"):
         assert words in found
-    assert "drawn at random" not in found
+    assert "sampled at random" not in found
 
 
 def test_p_of_comparisons_is_what_counts() -> None:

@@ -84,12 +84,12 @@ def test_another_model_can_be_named(tmp_path: Path) -> None:
 
 def test_it_must_be_open(tmp_path: Path) -> None:
     llm = AsyncLLMInterface(CONFIG, store=tmp_path / "runs.db", script=Emulated())
-    with pytest.raises(RunError, match="AsyncLLMInterface: it is not open; use it as `async with"):
+    with pytest.raises(RunError, match="AsyncLLMInterface is not open: use it as `async with"):
         asyncio.run(llm.solve_one(PROMPT, PROBLEMS.train[0]))
 
     async def work() -> None:
         async with llm:
-            with pytest.raises(RunError, match="it is open already"):
+            with pytest.raises(RunError, match="is already open"):
                 await llm.__aenter__()
 
     asyncio.run(work())

@@ -220,10 +220,10 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
         return asyncio.run(main())
 
     search = told(found("known.db", price)).evolution
-    assert search.why == "$0.05 are spent"
+    assert search.why == "the limit of $0.05 is reached"
     assert search.usd == pytest.approx(1e-4 * 22 * search.asks / 2)
     assert {each.usd for each in search.finalists} == {0.0}, "a judge is no cost of the prompt"
-    with pytest.raises(SettingsError, match=r"usd 0\.05: the price of judge is not known"):
+    with pytest.raises(SettingsError, match=r"usd 0\.05: the price of judge is unknown"):
         found("unknown.db", lambda model, usage, transport: None if model == "judge" else 0.0)
 
 
@@ -231,7 +231,7 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
 @pytest.mark.parametrize(
     ("worth", "why"),
     [
-        ("1.5", "gave 1.5: it must be from 0 to 1"),
+        ("1.5", "returned 1.5; it must return a number from 0 to 1"),
         ("-0.1", "gave -0.1: it must be from 0 to 1"),
         ("float('nan')", "gave nan: it must be from 0 to 1"),
         ("None", "NoneType"),

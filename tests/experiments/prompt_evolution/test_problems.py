@@ -58,9 +58,9 @@ def test_a_family_that_has_too_few() -> None:
 @pytest.mark.parametrize(
     ("families", "difficulty", "message"),
     [
-        (["algebra"], 3, "families: there is no 'algebra'; there are quantity, "),
-        ([], 3, "families: name one at least"),
-        (["groups"], 6, "difficulty 6: from 1 to 5"),
+        (["algebra"], 3, "families: unknown problem family 'algebra'; choose from quantity, "),
+        ([], 3, "families: name at least one"),
+        (["groups"], 6, "difficulty 6: must be from 1 to 5"),
     ],
 )
 def test_what_cannot_be_made(families: list[str], difficulty: int, message: str) -> None:
@@ -70,12 +70,15 @@ def test_what_cannot_be_made(families: list[str], difficulty: int, message: str)
 
 def test_a_problem_in_two_sets() -> None:
     one, other = Problem("How many?", "1"), Problem("How  many?", "1")
-    with pytest.raises(SettingsError, match="validation: 'How  many\\?' is in train too"):
+    with pytest.raises(SettingsError, match="validation: 'How  many\\?' is also in train"):
         Problems(train=(one,), validation=(other,), test=(Problem("Why?", "2"),))
 
 
 def test_too_few_to_share() -> None:
-    with pytest.raises(SettingsError, match="has 2 problems, and 20 to train on, 10 to validate and 10 to test are 40"):
+    with pytest.raises(
+        SettingsError,
+        match="has 2 problems, but 20 for training, 10 for validation and 10 for the held-out test need 40",
+    ):
         shared_out([Problem("a", "1"), Problem("b", "2")], SMALL, 0, source="mine.jsonl")
 
 
@@ -102,7 +105,7 @@ def test_problems_may_be_in_any_table(tmp_path: Path, format: Format) -> None:
     assert read_problems(path) == [Problem("2 + 2?", "4"), Problem("3 + 4?", "7")]
     with path.open("wb") as out:
         write_table(out, format, [{"question": "2 + 2?", "answer": 4}, {"question": "", "answer": 7}])
-    with pytest.raises(SettingsError, match=r"(line 3|row 2): 'question' must be a text"):
+    with pytest.raises(SettingsError, match=r"(line 3|row 2): 'question' must be a non-empty text"):
         read_problems(path)
 
 
@@ -128,9 +131,9 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     said = str(error.value)
     assert "line 2, character 1: invalid JSON" in said
     assert "line 3: a row must be an object" in said
-    assert "line 4: has no 'question'; it has 'prompt', 'answer'" in said
-    assert "line 5: 'answer' must be a text, and is \"\"" in said
-    assert "line 6: 'answer' has nothing after its ####" in said
+    assert "line 4: has no field 'question'; it has 'prompt', 'answer'" in said
+    assert "line 5: 'answer' must be a non-empty text, but is \"\"" in said
+    assert "line 6: 'answer' has no text after ####" in said
     assert "... and 2 more" in said
 
 
@@ -139,5 +142,5 @@ def test_a_file_that_holds_nothing(tmp_path: Path, body: str | None) -> None:
     path = tmp_path / "none.jsonl"
     if body is not None:
         path.write_text(body)
-    with pytest.raises(SettingsError, match="No such file" if body is None else "holds no problem"):
+    with pytest.raises(SettingsError, match="No such file" if body is None else "contains no problems"):
         read_problems(path)

@@ -77,7 +77,7 @@ def test_transcripts_have_the_replies_and_say_what_is_missing(evolved: Evolved) 
     for number, item in enumerate(items):
         assert item.messages[0].text == SMALL.problems.test[number].question
         assert len(item.messages) == 1 + (0 if number == 3 else len(prompts) * models)
-    assert items[3].outcome == "a score is missing"
+    assert items[3].outcome == "score missing"
     assert len(items[3].notes) == len(prompts) * models
     assert all(note.endswith("is missing: bad_request: it does not hear this") for note in items[3].notes)
 
@@ -109,5 +109,5 @@ def test_the_report_of_a_real_evolution(held: Store, evolved: Evolved, tmp_path:
 def test_a_run_without_figures_says_what_to_do(held: Store) -> None:
     record = held.runs.get("one")
     bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
-    with pytest.raises(RunError, match="no figures yet: resume it first"):
+    with pytest.raises(RunError, match=r"has no results yet\. Resume it first"):
         read_evolution(held, bare)

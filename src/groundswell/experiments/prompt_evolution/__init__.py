@@ -1,24 +1,26 @@
-"""Prompt evolution: prompts are born, tried on problems, and bred from; which is the best, and is it really better?
+"""Prompt evolution: a genetic search for a prompt that solves more problems, with a held-out test of the result.
 
-genome.py      a prompt with its parts told apart
-problems.py    problems in three sets; families.py makes fresh ones; answers.py finds the answer in a reply,
-               metrics.py says what it is worth
-solving.py     THE program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: chance does
-racing.py      who goes on meeting problems (pure); population.py who lives, fitness.py who is worth what, pareto.py
-settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets, and what it
-               says of accounts
-examining.py   genomes meet problems, each pair once; searching.py: births in a steady state; telling.py: how it stands
-evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
-               costs.py what replies cost; expecting.py what all of it would use
-analysis.py    what was found; reading.py reads it from the store; blocks.py makes the report, with drawings.py,
-               lineage.py (ancestors of the winner), transcripts.py (the sealed test) and data.py (the files beside it)
-experiment.py  options, the settings made of them, and results: what `evolve` and a request over HTTP begin with
-evaluations.py records of evaluations
-documented.py  the classes that the description of asynchronous evolution names: controllers, an interface to one
-               model, a pipeline that evaluates populations; controllers.py: a path that scripts import from
-benchmark/     how much faster than one ask after the other
+The code calls a candidate prompt a genome, and its creation and evaluation a birth. Births of a search are numbered.
 
-What is named here is public, and a test pins it. It is imported when it is used.
+genome.py      a prompt, split into instruction, examples and answer format
+problems.py    problems in three sets; families.py generates problems; answers.py finds the answer in a reply;
+               metrics.py scores it
+solving.py     the main program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: random
+               edits
+racing.py      which genomes are evaluated further; population.py: survivors and parents; fitness.py; pareto.py
+settings.py    the settings of the driver; config.py: the configuration for scripts, with presets; limits.py: the
+               account settings that follow from it
+examining.py   evaluates genomes on problems, each pair once; searching.py: the steady-state search
+evolving.py    the driver: evolution, baselines, validation, held-out test; verdict.py: its statistics; costs.py: the
+               cost of replies; expecting.py: the estimate
+analysis.py    the result as data; reading.py reads it from the store; blocks.py makes the report, with drawings.py,
+               lineage.py (ancestors of the winner), transcripts.py (the held-out test) and data.py (the data files)
+experiment.py  options, settings and result files, for the command line and HTTP
+evaluations.py the log of evaluations
+documented.py  the classes of the Asynchronous Batch Evaluation System; controllers.py: another import path for them
+benchmark/     how much faster this is than sequential requests
+
+The names in `__all__` are public, and a test pins them. They are imported on first use.
 """
 
 from importlib import import_module

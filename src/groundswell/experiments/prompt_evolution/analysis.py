@@ -1,4 +1,4 @@
-"""What an evolution came to: pure data, that reports and tables are made of."""
+"""The result of an evolution as plain data, for reports and tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Member
 
 SEED = "seed"
-"""What the seed prompt is called among those that are compared."""
+"""The name of the seed prompt in comparisons."""
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """How a search stood after so many births."""
+    """The state of a search after a number of births."""
 
     births: int
     asks: int
@@ -26,7 +26,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Finalist(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One who was tried on the validation set. `usd` is per problem, None where a price is not known."""
+    """A genome with its validation score. `usd` is the cost per problem; None if a price is unknown."""
 
     born: int
     genome: Genome
@@ -37,14 +37,14 @@ class Finalist(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Savings(msgspec.Struct, frozen=True):
-    """Asks that a search could do without: races that ended early, and prompts that were known already."""
+    """Requests that racing saved, and that recognising duplicate prompts saved."""
 
     racing: int = 0
     known: int = 0
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """A search: who was born, how it went, why it ended, and who came of it, the winner first."""
+    """A search: all its genomes, its curve, why it stopped, and its finalists, the winner first."""
 
     name: str
     why: str
@@ -57,18 +57,18 @@ class Searched(msgspec.Struct, frozen=True):
 
     @property
     def efficiency(self) -> float | None:
-        """Asks made over those that it would have taken without races, and asking again for prompts that were known."""
+        """Requests made, divided by those needed without racing and without recognising duplicates."""
         whole = self.asks + self.savings.racing + self.savings.known
         return self.asks / whole if whole else None
 
     @property
     def winner(self) -> Finalist:
-        """Whom the validation set chose."""
+        """The finalist with the best validation score."""
         return self.finalists[0]
 
 
 class Tested(msgspec.Struct, frozen=True):
-    """Somebody on the sealed test: the mean score, and where it lies."""
+    """A prompt on the held-out test: the mean score with its interval."""
 
     name: str
     genome: Genome
@@ -79,18 +79,18 @@ class Tested(msgspec.Struct, frozen=True):
     validation: float | None
     scores: tuple[float | None, ...]
     by_model: dict[str, float | None] = {}
-    """The mean score of each model, where there are several."""
+    """The mean score of each model, if there are several."""
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """The evolved prompt less another, on the problems of the sealed test that both met."""
+    """The score of the evolved prompt minus that of another, on the held-out problems with both scores."""
 
     over: str
     value: float | None
     low: float | None
     high: float | None
     p: float
-    """Adjusted for all that it is compared with, by Holm's method."""
+    """The p-value, adjusted for the number of comparisons (Holm)."""
     n: int
 
 
@@ -98,21 +98,21 @@ Ahead = Literal["ahead", "behind", "open"]
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Everything that a report tells."""
+    """The result of an evolution with its baselines and the held-out test."""
 
     searches: tuple[Searched, ...]
     tested: tuple[Tested, ...]
     gains: tuple[Gain, ...]
     front: tuple[Finalist, ...]
-    """Of all finalists those that nobody beats in accuracy, tokens and cost at once."""
+    """The Pareto front of all finalists over accuracy, tokens and cost."""
 
     @property
     def evolution(self) -> Searched:
-        """The search that the others are there to be compared with."""
+        """The evolution itself."""
         return self.searches[0]
 
     def standing(self, over: str, level: float = 0.05) -> Ahead:
-        """Whether the evolved prompt is shown to be ahead of another, or behind it: p and interval must both say so."""
+        """Whether the evolved prompt is significantly better or worse: both p-value and interval must agree."""
         gain = next(each for each in self.gains if each.over == over)
         unclear = gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high
         if gain.value is None or gain.p >= level or unclear:
@@ -121,6 +121,6 @@ class Analysis(msgspec.Struct, frozen=True):
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:
-    """The mean of what is there."""
+    """The mean of the scores that are not missing."""
     there = [score for score in scores if score is not None]
     return sum(there) / len(there) if there else None

@@ -1,4 +1,4 @@
-"""The answer in a reply: where it stands, and whether it is the right one.
+"""Find the answer in a reply, and compare answers.
 
 | form | example |
 |---|---|
@@ -10,8 +10,8 @@
 | a bare number | 7 |
 | the last number | So there are 7 pens left. |
 
-The first form of the table that a reply has counts; within a form the last. Numbers are compared as exact fractions:
-`1,200`, `$1200.00`, `1.2e3` and `2400/2` are equal, and so are `50%`, `50 pens` and `50`.
+The first form of the table that occurs in a reply is used; if it occurs several times, the last one. Numbers are
+compared as exact fractions: `1,200`, `$1200.00`, `1.2e3` and `2400/2` are equal, and so are `50%`, `50 pens` and `50`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _LABEL = re.compile(
     re.I,
 )
 _FORMS = (("####", _HASHES), ("boxed", _BOXED), ("</", _TAG), ('"', _FIELD))
-"""With something that a reply of each form has: most have none of them."""
+"""Each form with a marker that its replies contain, so that most regular expressions are skipped."""
 _POWER = re.compile(r"[eE]([-+]?\d+)$")
 LARGEST = 400
-"""The largest power of ten that is worked out: `1e999999999` would take all memory, and is no answer."""
+"""The largest exponent that is evaluated: `1e999999999` would exhaust the memory."""
 _DRESS = str.maketrans({"*": None, "`": None, "_": " ", "−": "-", "–": "-"})
 
 
 @lru_cache(maxsize=64)
 def extracted(reply: str) -> str | None:
-    """The answer as a reply writes it; None if it has none."""
+    """The answer as written in a reply; None if there is none."""
     text = _composed(reply).strip()
     for mark, form in _FORMS:
         for found in reversed(form.findall(text)) if mark in text else ():
@@ -64,12 +64,12 @@ def extracted(reply: str) -> str | None:
 
 
 def _composed(text: str) -> str:
-    """With one way to write each character."""
+    """Normalise Unicode characters (NFKC)."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _plain(text: str) -> str:
-    """Without the dress that models put round an answer."""
+    """Remove formatting around an answer."""
     if "\\" in text:
         text = _FRACTION.sub(r"\1/\2", text).replace("\\$", "$").replace("\\%", "%")
         text = _SPELT.sub(r" \1", text).replace("\\,", "").replace("\\!", "")
@@ -84,7 +84,7 @@ def _first_number(text: str) -> str | None:
 
 @lru_cache(maxsize=8192)
 def number_in(text: str) -> Fraction | None:
-    """The number that a text is, whatever unit stands beside it; None where there is none, or more than one."""
+    """The number in a text, ignoring its unit; None if there is no number or more than one."""
     found = _REAL.findall(_plain(_composed(text)))
     return _fraction(found[0]) if len(found) == 1 else None
 
@@ -107,7 +107,7 @@ def same_number(one: str, other: str) -> bool:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two answers are the same words: case, punctuation and articles aside."""
+    """Whether two answers have the same words, ignoring case, punctuation and articles."""
     return _bare(one) == _bare(other)
 
 

@@ -1,10 +1,10 @@
-"""Model operators: a model makes a prompt from one or two. One trial each.
+"""Model operators: a model writes a prompt from one or two parents. Each call is one trial.
 
-| operator | parents | what the model is asked for |
+| operator | parents | task of the model |
 |---|---|---|
-| paraphrase | 1 | the same in other words |
-| reflect | 1 | a better one, shown problems that it failed on |
-| combine | 2 | one that has the strengths of both |
+| paraphrase | 1 | rephrase the prompt |
+| reflect | 1 | improve the prompt, given problems that it failed on |
+| combine | 2 | combine the strengths of both prompts |
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from groundswell.program.trial import Trial, program
 FILE = Path(__file__).with_name("operators.toml")
 PARENTS: dict[str, int] = {"paraphrase": 1, "reflect": 1, "combine": 2}
 LONGEST = 6_000
-"""Characters of a prompt. A model that runs away is not followed."""
+"""Maximum length of a written prompt, in characters."""
 SHOWN = 200
-"""Characters of a reply that is no prompt."""
+"""Characters of an unusable reply that are quoted."""
 _TAGGED = re.compile(r"<prompt>((?:(?!<prompt>).)*)</prompt>", re.S | re.I)
 _BEGUN = re.compile(r"<prompt>(.*)", re.S | re.I)
 _FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A problem that a prompt failed on."""
+    """A problem that a prompt failed on, with the reply."""
 
     question: str
     answer: str
@@ -42,7 +42,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt to be made."""
+    """The spec of a trial in which a model writes a prompt."""
 
     operator: str
     parents: tuple[Genome, ...]
@@ -54,7 +54,7 @@ class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt that a model made; or, paid for like any other, a reply that holds none, and why."""
+    """The prompt that a model wrote, or the reason why its reply contains none. Tokens are counted in both cases."""
 
     genome: Genome | None
     input_tokens: int
@@ -69,7 +69,7 @@ def _told() -> Mapping[str, Mapping[str, str]]:
 
 @program("prompt_evolution/breed", version=1)
 async def breed(trial: Trial, spec: Breeding) -> Written:
-    """Have a model make a prompt."""
+    """Let a model write a prompt."""
     reply = await trial.ask(
         spec.model,
         asked(spec),
@@ -89,7 +89,7 @@ async def breed(trial: Trial, spec: Breeding) -> Written:
 
 
 def asked(spec: Breeding) -> str:
-    """What the model is told."""
+    """The message to the model."""
     told = _told()
     failures = "\n".join(
         told["failure"]["each"].strip().format(question=each.question, answer=each.answer, reply=each.reply)
@@ -104,11 +104,11 @@ def asked(spec: Breeding) -> str:
 
 
 def prompt_in(reply: str) -> Genome:
-    """The prompt in what a model wrote: the last in tags, for it may speak of tags or quote its parents before that."""
+    """The prompt in a reply: the last one in tags, because the model may quote its parents first."""
     found = _TAGGED.findall(reply)[-1:] or _BEGUN.findall(reply) or _FENCED.findall(reply)[:1]
     text = (found[0] if found else reply).strip()
     if not text:
         raise MalformedReply("prompt", "it is empty", reply)
     if len(text) > LONGEST:
-        raise MalformedReply("prompt", f"it has {len(text):,} characters, and {LONGEST:,} are the most", reply)
+        raise MalformedReply("prompt", f"it has {len(text):,} characters, more than {LONGEST:,}", reply)
     return Genome.of(text)

@@ -1,4 +1,4 @@
-"""An evolution as one configures it: everything in one flat place, with presets for how hard a provider is asked."""
+"""The configuration of an evolution for Python scripts: one flat struct, with presets for concurrency."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _POSITIVE = (
 )
 _SHARES = ("target_fitness", "min_diversity")
 _CALLED = {"elite": "elite_size", "models": "model", "seeds": "seed_prompts"}
-"""What settings are called here that the driver calls otherwise."""
+"""Settings of the driver that have another name in the configuration."""
 
 
 class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What is evolved, on which problems, and for how long."""
+    """Configuration of an evolution: model, problems, search and stopping."""
 
     population_size: int = 50
     max_generations: int = 100
     model: str | tuple[str, ...] = EMULATED
-    """Who solves the problems; of several, all do, and their mean counts."""
+    """Model that solves the problems. With several, every model solves every problem, and the mean score counts."""
     writer: str = ""
-    """Who writes prompts; the model, or the first of them, unless named."""
+    """Model that writes prompts. Empty: the (first) model that solves the problems."""
     problems: Problems | None = None
-    """None: fresh ones of all families."""
+    """None: generated word problems of all families."""
     metric: str = "number"
-    """What a reply is worth: a name, or `module:name` for one of yours."""
+    """Metric that scores a reply: `number`, `text`, `contains`, or `module:name` for your own."""
     seed_prompts: tuple[str, ...] = (SEED_PROMPT,)
     seed: int = 0
     selection: Selection = "tournament"
@@ -69,7 +69,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     max_tokens: int = 300
 
     def __post_init__(self) -> None:
-        """Tell what is wrong now, and by the names that stand here."""
+        """Report errors at once, under the field names of this class."""
         for field in msgspec.structs.fields(self):
             _check(field.name, getattr(self, field.name), field.type)
         for name in ("elite_size", "temperature"):
@@ -86,37 +86,37 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Who solves the problems."""
+        """The models that solve the problems."""
         return (self.model,) if isinstance(self.model, str) else tuple(self.model)
 
     @property
     def rules(self) -> Rules:
-        """How races are run."""
+        """The racing rules."""
         return Rules(racing=self.racing)
 
     @property
     def births_at_once(self) -> int:
-        """Genomes that are on their way at a time."""
+        """Genomes evaluated at the same time."""
         return 10
 
     @property
     def most_in_flight(self) -> int | None:
-        """Asks in flight, at the most. None: as many as the accounts bear, found out on the way."""
+        """Maximum number of requests in flight. None: the limit of the accounts, adjusted while running."""
         return None
 
     @property
     def account_settings(self) -> dict[str, float]:
-        """What is said of the accounts that are asked."""
+        """Settings for the accounts of the models."""
         return {}
 
     @property
     def logs_evaluations(self) -> bool:
-        """Whether a record of each evaluation of a genome is written."""
+        """Whether one record per evaluated genome is written."""
         return False
 
     @cached_property
     def settings(self) -> Evolution:
-        """The same, as the driver takes it."""
+        """The settings for the driver."""
         return Evolution(
             models=self.models,
             writer=self.writer,
@@ -147,62 +147,66 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
-    """And how fast: how much is asked at a time. None of the latter changes what is found, but for the first two."""
+    """`EvolutionConfig` plus concurrency and rate limits.
+
+    `async_batch_size` and `genome_batch_size` influence which prompts are found. The other fields change only the
+    speed.
+    """
 
     async_batch_size: int = 20
-    """Problems of the first block of a race: a genome that is plainly behind meets no more."""
+    """Problems in the first racing block. A genome that is clearly worse after a block is dropped."""
     genome_batch_size: int = 10
-    """Genomes on their way at a time: a birth knows those that were born so many before it, and none after."""
+    """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     max_concurrent_requests: int = 10
-    """Asks in flight for each genome; so many times `max_concurrent_genomes` in all."""
+    """Multiplied by `max_concurrent_genomes`, the maximum number of requests in flight."""
     max_concurrent_genomes: int = 5
     rate_limit_per_minute: float | None = None
-    """Requests a minute that the accounts allow. None: what they are known to, and what the provider says."""
+    """Maximum number of requests per minute and account. None: the known limit of the account."""
     async_timeout: float | None = None
-    """Seconds for one attempt. None: as the accounts have it."""
+    """Timeout of one attempt in seconds. None: the timeout of the account."""
     enable_async_evaluation: bool = True
-    """Without it one ask is in flight at a time."""
+    """False: one request in flight at a time."""
     detailed_performance_logging: bool = False
-    """Write one record for each evaluation of a genome."""
+    """Write one record per evaluated genome to a JSON Lines file."""
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> AsyncEvolutionConfig:
-        """One of the presets (balanced, conservative, aggressive), with what you would have otherwise."""
+        """A preset (balanced, conservative or aggressive), with some fields changed."""
         if name not in _PRESETS:
-            raise SettingsError(f"preset {name!r}: there are {', '.join(_PRESETS)}", field="preset")
+            raise SettingsError(f"preset {name!r}: must be one of {', '.join(_PRESETS)}", field="preset")
         return cls(**{**_PRESETS[name], **changes})
 
     @property
     def rules(self) -> Rules:
-        """How races are run."""
+        """The racing rules."""
         return Rules(racing=self.racing, block=self.async_batch_size)
 
     @property
     def births_at_once(self) -> int:
-        """Genomes that are on their way at a time."""
+        """Genomes evaluated at the same time."""
         return self.genome_batch_size
 
     @property
     def most_in_flight(self) -> int:
-        """Asks in flight, at the most."""
+        """Maximum number of requests in flight."""
         return self.max_concurrent_requests * self.max_concurrent_genomes if self.enable_async_evaluation else 1
 
     @property
     def account_settings(self) -> dict[str, float]:
-        """What is said of the accounts that are asked."""
+        """Settings for the accounts of the models."""
         said = {"rate_limit_per_minute": self.rate_limit_per_minute, "timeout": self.async_timeout}
         return {name: value for name, value in said.items() if value is not None}
 
     @property
     def logs_evaluations(self) -> bool:
-        """Whether a record of each evaluation of a genome is written."""
+        """Whether one record per evaluated genome is written."""
         return self.detailed_performance_logging
 
 
 def _check(name: str, value: Any, wanted: Any) -> None:
-    """Find out whether a value can be meant so."""
+    """Check the type and the range of a value."""
     if get_origin(wanted) is Literal and value not in get_args(wanted):
-        raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(wanted))}", field=name)
+        raise SettingsError(f"{name} {value!r}: must be one of {', '.join(get_args(wanted))}", field=name)
     try:
         msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
@@ -210,7 +214,7 @@ def _check(name: str, value: Any, wanted: Any) -> None:
     if value is not None and name in _POSITIVE and not 0 < value < float("inf"):
         raise SettingsError(f"{name} {value:g}: must be more than 0", field=name)
     if value is not None and name in _SHARES and not 0 <= value <= 1:
-        raise SettingsError(f"{name} {value:g}: must lie between 0 and 1", field=name)
+        raise SettingsError(f"{name} {value:g}: must be from 0 to 1", field=name)
 
 
 def _plain(error: msgspec.ValidationError) -> str:

@@ -1,4 +1,4 @@
-"""The path that scripts import `Results` and the controllers from. They are defined in documented.py."""
+"""Import path for the controllers and `Results`, which are defined in documented.py."""
 
 from groundswell.experiments.prompt_evolution.documented import AsyncEvolutionController, EvolutionController, Results
 

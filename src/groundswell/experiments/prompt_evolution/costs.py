@@ -1,4 +1,4 @@
-"""What replies cost. Rates are looked up once and kept with the run: what is decided by them stays decided."""
+"""The cost of replies. Prices are looked up once and stored with the run, so that resuming makes the same decisions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from groundswell.program.request import Chat, Embed, Usage
 KEPT = "rates"
 MILLION = 1_000_000
 SAMPLE = 1_000
-"""Tokens of a request that rates are taken from: long ones cost more a token at some providers."""
+"""Tokens of the request that prices are computed for. Some providers charge more per token for long requests."""
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Dollars for a million tokens."""
+    """Dollars per million tokens."""
 
     input: float
     output: float
@@ -28,7 +28,7 @@ _RATES = dict[str, Rate | None]
 
 
 class Costs:
-    """What replies cost, by model; None where a price is not known. `usd` is a limit that they are to be held to."""
+    """The cost of replies by model; None if a price is unknown. `usd` is a limit, which needs prices."""
 
     def __init__(self, run: Run, usd: float | None = None) -> None:
         self._run = run
@@ -37,9 +37,9 @@ class Costs:
         self._rates: dict[str, Rate | None] = {} if kept is None else msgspec.json.decode(kept, type=_RATES)
 
     async def learn(self, models: Iterable[str], *, judges: bool = False) -> None:
-        """Look up the rates of models whose replies are to be paid for, unless they are known, and keep them.
+        """Look up the prices of these models, unless they are known, and store them with the run.
 
-        Judges may be models that embed, and do not talk.
+        Judges may be embedding models.
         """
         if new := [model for model in dict.fromkeys(models) if model not in self._rates]:
             found = {model: (_rate_of_judge if judges else _rate)(self._run, Chat(model, ())) for model in new}
@@ -48,34 +48,34 @@ class Costs:
             await self._run.keep(KEPT, msgspec.json.encode(self._rates).decode())
 
     def of(self, model: str, input_tokens: float, output_tokens: float) -> float | None:
-        """What a reply costs that took so many tokens."""
+        """The cost of a reply."""
         rate = self._rates.get(model)
         return None if rate is None else (rate.input * input_tokens + rate.output * output_tokens) / MILLION
 
     def _check(self, rates: Mapping[str, Rate | None]) -> None:
-        """Find out whether a limit in dollars can be kept."""
+        """Refuse a limit in dollars if a price is unknown."""
         unknown = next((model for model, rate in rates.items() if rate is None), None)
         if self._usd is not None and unknown is not None:
             raise SettingsError(
-                f"usd {self._usd:g}: the price of {unknown} is not known, so nobody can say when so much is spent: put "
-                "it under [prices] in groundswell.toml, or limit the asks instead",
+                f"usd {self._usd:g}: the price of {unknown} is unknown, so this limit cannot be checked. Add the price "
+                "under [prices] in groundswell.toml, or limit the number of requests instead",
                 field="usd",
             )
 
 
 class Spent(NamedTuple):
-    """Asks, and what they cost; None where a price is not known."""
+    """Requests and their cost; None if a price is unknown."""
 
     asks: int = 0
     usd: float | None = 0.0
 
     def and_(self, other: Spent) -> Spent:
-        """Together with more."""
+        """The sum of two."""
         return Spent(self.asks + other.asks, added(self.usd, other.usd))
 
 
 def added(one: float | None, other: float | None) -> float | None:
-    """A sum; not known where a part of it is not."""
+    """A sum; None if a part is None."""
     return None if one is None or other is None else one + other
 
 

@@ -1,4 +1,4 @@
-"""The data files of an evolution: one row per birth, per moment of a search, and per reply on the sealed test."""
+"""The data files of an evolution: candidates (births), progress of the searches (curve), held-out test (tests)."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ BIRTHS: Columns = {
     "prompt": "text",
 }
 OF_BIRTHS = {
-    "search": "evolution, or a search that it is compared with",
-    "birth": "its number within the search, from 0",
-    "operator": "what made it; in a random search there may be several, joined by +",
-    "parents": "the births that it was made from",
-    "fate": "lives: met all problems. middling: lives, and met some. behind: lost a race. known: the same prompt was "
-    "born before. failed: there is no prompt, or too many of its problems are missing",
-    "fitness": "on the training problems; an estimate if it is middling, empty if it does not live",
-    "accuracy": "the mean score on the training problems that it met",
-    "problems": "how many of them it met",
-    "asks": "asks of its birth and its races, without those that the same prompt had made already",
-    "tokens": "of prompt and reply, per problem; empty where it met none",
-    "usd": "what these asks cost; empty where a price is not known",
+    "search": "evolution, random or best_of_n",
+    "birth": "the number of the candidate in its search, from 0",
+    "operator": "the operator that made it; random search may apply several, joined by +",
+    "parents": "the numbers of its parents",
+    "fate": "lives: evaluated on all training problems. middling: possible parent, evaluated on some. behind: dropped "
+    "by racing. known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
+    "fitness": "fitness on the training problems; an estimate if middling, empty if not kept as a possible parent",
+    "accuracy": "the mean score on the training problems that it was evaluated on",
+    "problems": "the number of training problems that it was evaluated on",
+    "asks": "requests for writing and evaluating it, without those of an earlier duplicate",
+    "tokens": "tokens of prompt and reply, per problem; empty if it was not evaluated",
+    "usd": "the cost of these requests; empty if a price is unknown",
     "why": "why it failed",
-    "prompt": "the prompt; of one that could not be written, that of its first parent",
+    "prompt": "the prompt; if none was written, that of its first parent",
 }
 CURVE: Columns = {
     "search": "text",
@@ -53,13 +53,13 @@ CURVE: Columns = {
     "usd": "float",
 }
 OF_CURVE = {
-    "search": "evolution, or a search that it is compared with",
-    "births": "how many genomes had been born",
-    "asks": "how many asks had been spent",
-    "best": "the fitness of the best who lives, on the training problems",
-    "mean": "the mean fitness of those who live",
-    "spread": "the mean distance of two who live, from 0 to 1",
-    "usd": "dollars that had been spent; empty where a price is not known",
+    "search": "evolution, random or best_of_n",
+    "births": "the number of candidates so far",
+    "asks": "the number of requests so far",
+    "best": "the fitness of the best candidate, on the training problems",
+    "mean": "the mean fitness of the population",
+    "spread": "the mean word distance between two candidates of the population, from 0 to 1",
+    "usd": "the cost so far in dollars; empty if a price is unknown",
 }
 TESTS: Columns = {
     "problem": "int",
@@ -79,35 +79,34 @@ TESTS: Columns = {
     "fault_message": "text",
 }
 OF_TESTS = {
-    "problem": "its number in the sealed test, from 0",
-    "condition": "whose prompt it is: seed, evolution, or a search that it is compared with",
-    "model": "the model that was asked",
-    "key": "the key of the trial: groundswell runs show RUN --trial KEY shows it whole. Searches that came to the same "
-    "prompt share their trials",
+    "problem": "the number of the problem in the held-out test, from 0",
+    "condition": "the prompt: seed, evolution, random or best_of_n",
+    "model": "the model that solved the problem",
+    "key": "the key of the trial, for groundswell runs show RUN --trial KEY. Searches that found the same prompt share "
+    "their trials",
     "status": "usable or missing",
-    "counted": "whether the figures count it: not if one of the models is missing for this problem and prompt. The "
-    "mean score of the rows where it is true is the figure of this page",
-    "score": "from 0 to 1; empty where it is missing",
-    "question": "what was asked",
-    "answer": "the right answer",
-    "answer_found": "the answer in the reply, as far as one was found",
-    "reply": "the reply; empty where it is not in the store",
+    "counted": "whether the row counts in this report; false if any model is missing for this problem and prompt",
+    "score": "from 0 to 1; empty if missing",
+    "question": "the question",
+    "answer": "the correct answer",
+    "answer_found": "the answer found in the reply; empty if there is none",
+    "reply": "the reply; empty if it is not in the store",
     "input_tokens": "tokens of prompt and question",
     "output_tokens": "tokens of the reply",
-    "fault_kind": "why it is missing, in a word",
-    "fault_message": "why it is missing, in full",
+    "fault_kind": "why it is missing: the kind of fault",
+    "fault_message": "why it is missing: the full message",
 }
 
 
 def data_tables(found: Evolved) -> Iterator[DataTable]:
-    """The files beside the report."""
+    """The data files of the report."""
     yield DataTable("births", BIRTHS, partial(birth_rows, found), OF_BIRTHS)
     yield DataTable("curve", CURVE, partial(curve_rows, found), OF_CURVE)
     yield DataTable("tests", TESTS, partial(reply_rows, found), OF_TESTS)
 
 
 def birth_rows(found: Evolved) -> Iterator[Row]:
-    """Every genome that was born in every search."""
+    """One row per candidate of each search."""
     whole = len(found.settings.problems.train)
     for search in found.analysis.searches:
         for each in search.members:
@@ -133,14 +132,14 @@ def _birth(each: Member, whole: int) -> Row:
 
 
 def curve_rows(found: Evolved) -> Iterator[Row]:
-    """How every search stood, from time to time."""
+    """One row per recorded state of each search."""
     for search in found.analysis.searches:
         for each in search.curve:
             yield {"search": search.name, **{name: getattr(each, name) for name in CURVE if name != "search"}}
 
 
 def reply_rows(found: Evolved) -> Iterator[Row]:
-    """Every reply on the sealed test: one row per problem, prompt and model."""
+    """One row per problem, prompt and model of the held-out test."""
     for each in found.sealed_test():
         for condition, solutions in each.solutions.items():
             counted = all(solution.solved is not None for solution in solutions)

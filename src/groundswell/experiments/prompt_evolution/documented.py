@@ -1,7 +1,7 @@
-"""The classes that the description of asynchronous evolution names, for scripts.
+"""Classes for Python scripts, with the names of the Asynchronous Batch Evaluation System.
 
-Configurations are in config.py. `EvolutionController` and `AsyncEvolutionController` carry out the experiment and give
-its results as a dictionary. `AsyncLLMInterface` and `AsyncEvaluationPipeline` solve problems without an evolution.
+`EvolutionController` and `AsyncEvolutionController` run the experiment and return its results as a dictionary.
+`AsyncLLMInterface` and `AsyncEvaluationPipeline` solve problems without an evolution. Configurations are in config.py.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from groundswell.program.request import Fault, canonical
 
 R = TypeVar("R")
 CALLED = "evolution"
-"""How names of runs begin that nobody gave a name."""
+"""Prefix of generated run names."""
 FOLDER = "evaluations"
 ELSEWHERE = ("script", "transport", "router", "accounts")
-"""Options of `groundswell.open` that are used instead of the accounts of this folder."""
+"""Options of `groundswell.open` that replace the configured accounts."""
 
 
 def engine_options(config: EvolutionConfig, account: Sequence[str], how: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `groundswell.open` for a configuration; `account` and `how` are what the caller adds."""
+    """The options of `groundswell.open` for a configuration, plus `account` and `how` of the caller."""
     said = [] if any(how.get(name) is not None for name in ELSEWHERE) else accounts_of(config, account)
     return {"max_concurrent": config.most_in_flight, **how, "account": [*said, *account]}
 
 
 class Configured:
-    """What all classes here take: a configuration, a store, and options of the engine and the run."""
+    """Base of all classes here: a configuration, a store, and options of the engine and the run."""
 
     _default: type[EvolutionConfig] = AsyncEvolutionConfig
 
@@ -84,44 +84,44 @@ class Configured:
         return engine_options(self.config, self._account, {**self._how, "listeners": [*self._listeners, *listeners]})
 
     def _metric(self) -> Metric:
-        """The metric of the configuration. Its module may be imported, since the user's code names it."""
+        """The metric of the configuration. Its module may be imported, because the user's own code names it."""
         trust_named([self.config.metric])
         return find_metric(self.config.metric)
 
 
 class Performance(msgspec.Struct, frozen=True):
-    """How fast a run was, and what it saved. Asks and savings are those of the evolution itself."""
+    """Speed and savings of a run. `api_calls` and savings count the evolution itself, without baselines."""
 
     seconds: float
-    """Of all sessions of the run."""
+    """Total time of all sessions of the run."""
     problems: int
-    """Problems that prompts were tried on, in all searches and on all sets."""
+    """Number of evaluations of a prompt on a problem, in all searches and on all sets."""
     problems_per_second: float
     api_calls: int
     api_efficiency: float
-    """Its asks, divided by those of a run that tries every genome on every problem."""
+    """`api_calls` divided by the requests needed without racing and without recognising duplicates."""
     saved_by_racing: int
     saved_as_known: int
     cache_hits: int
-    """Replies of the whole run that the store had from other runs."""
+    """Requests of the whole run that were answered from the cache."""
     sent: int
-    """Asks of the whole run that were sent."""
+    """Requests of the whole run that were sent."""
 
     def speedup(self, other: Performance) -> float:
-        """How many times as many problems a second as another run."""
+        """Problems per second, relative to another run."""
         return self.problems_per_second / other.problems_per_second if other.problems_per_second else float("inf")
 
     def __str__(self) -> str:
         return (
             f"{self.problems:,} problems in {self.seconds:.1f} s ({self.problems_per_second:,.1f}/s); "
-            f"{self.api_calls:,} asks, {self.api_efficiency:.0%} of those without races and memory "
-            f"({self.saved_by_racing:,} saved by races, {self.saved_as_known:,} as known); "
-            f"{self.cache_hits:,} replies from the cache"
+            f"{self.api_calls:,} requests, {self.api_efficiency:.0%} of an evaluation without racing "
+            f"({self.saved_by_racing:,} saved by racing, {self.saved_as_known:,} by recognising duplicates); "
+            f"{self.cache_hits:,} cache hits"
         )
 
 
 def performance_of(analysis: Analysis, summary: Summary, settings: Evolution) -> Performance:
-    """How fast the run with this analysis was."""
+    """The performance of a run."""
     main, met = analysis.evolution, _met(analysis, settings)
     return Performance(
         seconds=summary.seconds,
@@ -137,7 +137,7 @@ def performance_of(analysis: Analysis, summary: Summary, settings: Evolution) ->
 
 
 def _met(analysis: Analysis, settings: Evolution) -> int:
-    """How many problems prompts were tried on. A prompt that occurs again is not counted again."""
+    """The number of evaluations of a prompt on a problem. Duplicate prompts count once."""
     trained: dict[str, int] = {}
     for each in (member for search in analysis.searches for member in search.members):
         trained[each.genome.text] = max(len(each.scores), trained.get(each.genome.text, 0))
@@ -151,51 +151,52 @@ class Results(TypedDict):
     """The results of an evolution."""
 
     best_fitness: float
-    """The highest that was reached, on the training problems."""
+    """The highest fitness on the training problems."""
     best_prompt: str
-    """The prompt that the validation set chose among the fittest."""
+    """The finalist with the best score on the validation set."""
     validation_accuracy: float
     test_accuracy: float | None
-    """Of the best prompt on the sealed test, which nothing was chosen by."""
+    """Accuracy of the best prompt on the held-out test."""
     test_interval: tuple[float | None, float | None]
     gain: Gain
-    """The best prompt less the seed prompt on the sealed test, with its interval and p."""
+    """Difference between the best prompt and the seed prompt on the held-out test, with interval and p-value."""
     generations: float
     births: int
+    """Number of genomes in the evolution."""
     api_calls: int
-    """Asks of the evolution, including those of the writer."""
+    """Requests of the evolution, including those of the writer."""
     api_efficiency: float
-    """The same, divided by those of a run that tries every genome on every problem."""
+    """`api_calls` divided by the requests needed without racing and without recognising duplicates."""
     cost: float | None
-    """US dollars for the whole run, including the baselines; None where a price is not known."""
+    """US dollars for the whole run, including the baselines. None if a price is unknown."""
     total_time: float
-    """Seconds, of all sessions of the run."""
+    """Total time of all sessions of the run, in seconds."""
     stopped: str
-    """Why the evolution ended."""
+    """Why the evolution stopped."""
     run: str
-    """The run's id, as `groundswell runs` has it."""
+    """The id of the run, as in `groundswell runs list`."""
     evaluations: Path | None
-    """The file with a record for each evaluation, if one was wanted."""
+    """The file with one record per evaluated genome, if `detailed_performance_logging` is on."""
     analysis: Analysis
 
 
 class EvolutionController(Configured):
-    """Carries out an evolution without await, also in a notebook.
+    """Runs an evolution without `await`, in scripts and notebooks.
 
         results = EvolutionController(EvolutionConfig(population_size=50)).run_evolution()
 
-    The name of a run is made from its settings, unless `name` is given. The same configuration goes on with its run, or
-    reads the results if it has ended. `account` has settings of accounts, as "openai.rate_limit_per_minute=500";
-    `options` budget, retries and cache; `how` is what else `groundswell.open` takes.
+    Without `name`, the name of the run is derived from its settings. Running the same configuration again continues the
+    run, or reads its results if it is complete. `account` sets account settings, such as
+    "openai.rate_limit_per_minute=500". `options` sets budget, retries and cache. `how` is passed to `groundswell.open`.
     """
 
     performance: Performance | None = None
-    """How fast the last run was; None before there was one."""
+    """Speed and savings of the last run; None before the first."""
     _default = EvolutionConfig
 
     @cached_property
     def name(self) -> str:
-        """The name of the run: the given one, or one that is the same for the same settings and seed."""
+        """The name of the run: the given one, or one derived from settings and seed."""
         digest = blake2b(canonical([self.config.settings, self.config.seed]), digest_size=4).hexdigest()
         return self._name or f"{CALLED}-{digest}"
 
@@ -204,17 +205,17 @@ class EvolutionController(Configured):
         return Evaluations(compose.store_path(self._store).parent / FOLDER)
 
     def run_evolution(self) -> Results:
-        """Evolve, and wait for it."""
+        """Run the evolution, and wait for its results."""
         with closing(self._evaluations), open_sync(self._store, **self._opening()) as engine:
             return engine.work(self._evolved)
 
     def _opening(self) -> dict[str, Any]:
-        """What the engine is opened with. The metric is found first, so that a change of it is noticed."""
+        """Options for opening the engine. Importing the metric first lets the engine detect that it has changed."""
         self._metric()
         return self._engine_options(*([self._evaluations] if self.config.logs_evaluations else []))
 
     async def _evolved(self, engine: Engine) -> Results:
-        """Go on with the run, or start it. One that has ended is only read."""
+        """Start or continue the run. A complete run is only read."""
         settings, seed = self.config.settings, self.config.seed
         record = engine.store.runs.find(self.name)
         wanted = (driver_name(evolve), canonical(settings).decode(), seed)
@@ -228,7 +229,7 @@ class EvolutionController(Configured):
     def _results(self, summary: Summary) -> Results:
         if summary.analysis is None:
             why = summary.error or summary.status
-            raise RunError(f"run {self.name!r} has not come to its end: {why}. Run it again to go on with it")
+            raise RunError(f"run {self.name!r} is not complete: {why}. Run the same configuration again to continue it")
         settings = self.config.settings
         analysis = msgspec.convert(summary.analysis, Analysis)
         self.performance = performance_of(analysis, summary, settings)
@@ -256,7 +257,7 @@ class EvolutionController(Configured):
 
 
 class AsyncEvolutionController(EvolutionController):
-    """The same in async code.
+    """Runs an evolution in async code.
 
     controller = AsyncEvolutionController(AsyncEvolutionConfig(population_size=50))
     results = await controller.run_evolution_async()
@@ -265,29 +266,28 @@ class AsyncEvolutionController(EvolutionController):
     _default = AsyncEvolutionConfig
 
     async def run_evolution_async(self) -> Results:
-        """Evolve."""
+        """Run the evolution."""
         with closing(self._evaluations):
             async with compose.open(self._store, **self._opening()) as engine:
                 return await self._evolved(engine)
 
     def run_evolution(self) -> Results:
-        """Evolve, and wait for it. Only where no event loop is running."""
+        """Run the evolution, and wait for its results. Raises `RunError` inside a running event loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return super().run_evolution()
         raise RunError(
-            "run_evolution would hold up the event loop that runs here: use `await controller.run_evolution_async()`, "
-            "or, where nothing else is to go on meanwhile, EvolutionController"
+            "run_evolution would block the running event loop. Use `await controller.run_evolution_async()`, or "
+            "EvolutionController if blocking is acceptable"
         )
 
 
 class Opened(Configured):
-    """An engine and one run on it, for as long as its block lasts.
+    """Base of the context managers here: opens an engine and one run on it.
 
-    Without a `name` the run is a new one: replies in the store are used, and what failed before is asked again. With
-    one it goes on with the run of that name, and what failed there stays failed. `how` is what else `groundswell.open`
-    takes.
+    Without a `name` the run is new: it uses cached replies and retries earlier failures. With a `name` it continues the
+    run of that name, where failed requests stay failed. `how` is passed to `groundswell.open`.
     """
 
     _begun: dict[str, asyncio.Future[Any]]
@@ -296,18 +296,18 @@ class Opened(Configured):
 
     @property
     def run(self) -> Run:
-        """The run that everything is asked in."""
+        """The run that sends the requests."""
         if self._run is None:
-            raise RunError(f"{type(self).__name__}: it is not open; use it as `async with {type(self).__name__}(...)`")
+            raise RunError(f"{type(self).__name__} is not open: use it as `async with {type(self).__name__}(...)`")
         return self._run
 
     async def _begin(self, run: Run) -> None:
-        """Prepare what the run is used with."""
+        """Hook for subclasses, called when the run is open."""
 
     async def _once(self, asked: Any, work: Callable[[str], Coroutine[Any, Any, R]]) -> R:
-        """Start the work for what is asked, or wait for it if it has been started. `work` takes the key of its trial.
+        """Start this work, or wait for it if it has already been started. `work` takes the key of its trial.
 
-        A caller that is cancelled does not cancel it for the others.
+        Cancelling one caller does not cancel the work for the others.
         """
         key = blake2b(canonical(asked), digest_size=12).hexdigest()
         if key not in self._begun:
@@ -317,7 +317,7 @@ class Opened(Configured):
 
     async def __aenter__(self) -> Self:
         if self._stack is not None:
-            raise RunError(f"{type(self).__name__}: it is open already")
+            raise RunError(f"{type(self).__name__} is already open")
         metric, how = self._metric(), self._engine_options()
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(compose.open(self._store, **how))
@@ -339,13 +339,13 @@ class Opened(Configured):
 
 
 class AsyncLLMInterface(Opened):
-    """Asks one model about many problems at once, as fast as the configuration allows.
+    """Lets one model solve many problems concurrently.
 
         async with AsyncLLMInterface(config, store="runs.db") as llm:
             found = await llm.solve("Solve it step by step.", problems)
 
-    `model` is the first of the configuration, unless named. Where an ask fails for good, there is a `Fault` instead of
-    an answer.
+    `model` defaults to the first model of the configuration. A request that fails for good gives a `Fault` in place of
+    a solution.
     """
 
     def __init__(self, config: EvolutionConfig | None = None, *, model: str | None = None, **how: Any) -> None:
@@ -353,11 +353,11 @@ class AsyncLLMInterface(Opened):
         self.model = self.config.models[0] if model is None else model
 
     async def solve(self, prompt: str | Genome, problems: Sequence[Problem]) -> list[Solved | Fault]:
-        """The model's solutions of these problems with this prompt, in the order of the problems."""
+        """Solve these problems with this prompt. The results are in the order of the problems."""
         return list(await asyncio.gather(*(self.solve_one(prompt, problem) for problem in problems)))
 
     async def solve_one(self, prompt: str | Genome, problem: Problem) -> Solved | Fault:
-        """The model's solution of one problem."""
+        """Solve one problem."""
         settings, run = self.config.settings, self.run
         spec = Attempt(self.model, str(prompt), problem, settings.metric, settings.temperature, settings.max_tokens)
         outcome = await self._once(spec, lambda key: run.submit(solve, spec, key=key))
@@ -365,23 +365,23 @@ class AsyncLLMInterface(Opened):
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """The evaluation of a prompt. If too much is missing, it has no accuracy and no fitness; `why` says what failed."""
+    """The evaluation of a prompt. Accuracy and fitness are None if too many problems are missing; `why` says why."""
 
     genome: Genome
     fitness: float | None
     accuracy: float | None
     scores: tuple[float | None, ...]
-    """By problem; None where one is missing."""
+    """One score per problem; None if it is missing."""
     missing: int
     tokens: float
-    """Per problem, of the prompt and the reply."""
+    """Tokens of prompt and reply, per problem."""
     usd: float | None
-    """For all problems; None where a price is not known."""
+    """Cost of all problems; None if a price is unknown."""
     why: str = ""
 
 
 class AsyncEvaluationPipeline(Opened):
-    """Evaluates prompts as an evolution does, but each on all problems, without races.
+    """Evaluates prompts as an evolution does, but on all problems, without racing.
 
     async with AsyncEvaluationPipeline(config, store="runs.db") as pipeline:
         found = await pipeline.evaluate_population(["Solve it.", "Solve it step by step."])
@@ -392,7 +392,7 @@ class AsyncEvaluationPipeline(Opened):
     async def evaluate_population(
         self, genomes: Sequence[str | Genome], problems: Sequence[Problem] | None = None
     ) -> list[Evaluated]:
-        """Evaluate prompts, in the order given, on these problems or on the training problems of the configuration."""
+        """Evaluate prompts on these problems, or on the training problems of the configuration."""
         those = self.config.settings.problems.train if problems is None else problems
         prompts = [each if isinstance(each, Genome) else Genome.of(each) for each in genomes]
         met = await asyncio.gather(*(self._met(genome, those) for genome in prompts))
@@ -415,7 +415,7 @@ class AsyncEvaluationPipeline(Opened):
         return list(await asyncio.gather(*(self._cell(genome.text, problem) for problem in problems)))
 
     async def _cell(self, prompt: str, problem: Problem) -> Cell:
-        _ = self.run  # raises if it is not open
+        _ = self.run  # raises if the pipeline is not open
         settings, examiner = self.config.settings, self._examiner
         asked = [prompt, problem, settings.models, settings.metric, settings.temperature, settings.max_tokens]
         return await self._once(asked, lambda key: examiner.tried(key, prompt, problem))

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Searched, Tested
 from groundswell.experiments.prompt_evolution.lineage import ancestors, by_birth, line
 from groundswell.experiments.prompt_evolution.population import Member
-from groundswell.experiments.prompt_evolution.reading import Evolved, points, prompt_name, search_name, standing
+from groundswell.experiments.prompt_evolution.reading import (
+    NO_DIFFERENCE,
+    Evolved,
+    points,
+    prompt_name,
+    search_name,
+    standing,
+)
 from groundswell.reporting import numbers
 from groundswell.reporting.figures import (
     BLUE,
@@ -39,23 +46,23 @@ LOOK = {SEED: (FAINT, "x"), "evolution": (BLUE, "o"), "random": (GREEN, "D"), "b
 OTHER = (PINK, "^")
 SIDE = {"better": GREEN, "worse": RED}
 LEAST_SPAN = 0.05
-"""Of an axis of shares that ends where the values do."""
+"""Minimum span of an axis that is fitted to its values."""
 APART = 0.14
-"""Inches between the numbers of points."""
+"""Minimum distance between the numbers of points, in inches."""
 APART_ON_LINE = 0.2
-"""Inches between the numbers of births, one above the other."""
+"""Minimum vertical distance between the numbers of candidates, in inches."""
 MOST_NUMBERED = 15
-"""On a longer line only its ends have numbers."""
+"""On a longer line only the ends are numbered."""
 DASHED = (0, (3, 2))
 
 
 def look(name: str) -> tuple[str, str]:
-    """The colour and the mark of a search, or of the seed prompt."""
+    """The colour and the marker of a search or of the seed prompt."""
     return LOOK.get(name, OTHER)
 
 
 def accuracy_groups(tested: Sequence[Tested]) -> list[Group]:
-    """Prompts, each with its score on the sealed test, and on the validation set."""
+    """Each prompt with its scores on the held-out test and on the validation set."""
     return [Group(prompt_name(each.name), _scores(each)) for each in tested]
 
 
@@ -68,15 +75,15 @@ def _scores(each: Tested) -> list[Point]:
 
 
 def accuracies(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
-    """Every prompt on the sealed test with its interval, and on the validation set."""
+    """Every prompt on the held-out test with its interval, and on the validation set."""
     axes = forest(figure, groups, height, right=1.3)
     percent_axis(axes, 1.0)
-    axes.set_xlabel(f"mean score, with {LEVEL} intervals of the sealed test")
-    legend(figure, [("sealed test", INK, "o", True), ("validation", FAINT, "o", False)])
+    axes.set_xlabel(f"mean score, with {LEVEL} intervals for the held-out test")
+    legend(figure, [("held-out test", INK, "o", True), ("validation", FAINT, "o", False)])
 
 
 def gain_groups(analysis: Analysis, gains: Sequence[Gain]) -> list[Group]:
-    """What the evolved prompt gains over each of the others."""
+    """The gain of the evolved prompt over each of the others."""
     return [Group(f"over {prompt_name(each.over)}", [_gain(analysis, each)]) for each in gains]
 
 
@@ -87,26 +94,26 @@ def _gain(analysis: Analysis, gain: Gain) -> Point:
 
 
 def gains(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
-    """The evolved prompt less each of the others, on both sides of zero."""
+    """The gains as points with intervals, around a line at zero."""
     every = [end for group in groups for each in group.points for end in (each.value, each.low, each.high)]
     axes = forest(figure, groups, height, right=1.3)
     axes.axvline(0, color=INK, lw=0.9)
     axes.set_xlim(*padded([0.0, *(end for end in every if end is not None)]))
     axes.xaxis.set_major_formatter(lambda value, _: points(value).removesuffix(".0"))
-    axes.set_xlabel(f"gain on the sealed test in percentage points, with paired {LEVEL} intervals")
-    marks = [("better", GREEN, "o", True), ("worse", RED, "o", True), ("not told apart", INK, "o", False)]
+    axes.set_xlabel(f"gain on the held-out test in percentage points, with paired {LEVEL} intervals")
+    marks = [("better", GREEN, "o", True), ("worse", RED, "o", True), (NO_DIFFERENCE, INK, "o", False)]
     legend(figure, marks)
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
-    """Where an axis begins and ends that has room for all of these."""
+    """The limits of an axis with room for all of these values."""
     low, high = min(values), max(values)
     more = max(share * (high - low), LEAST_SPAN / 2)
     return low - more, high + more
 
 
 def curves(figure: Figure, *, found: Evolved, searches: Sequence[Searched]) -> None:
-    """The best and the mean fitness of every search by asks, and below them how much its members differ."""
+    """The best and the mean fitness of each search by requests, and its spread below."""
     upper = figure.add_axes((0.09, 0.42, 0.88, 0.5))
     lower = figure.add_axes((0.09, 0.11, 0.88, 0.24))
     for each in searches:
@@ -118,14 +125,14 @@ def curves(figure: Figure, *, found: Evolved, searches: Sequence[Searched]) -> N
     upper.set_ylabel(f"{fitness_word(found)} in training")
     upper.yaxis.set_major_formatter(lambda value, _: _tick(value, found))
     upper.tick_params(labelbottom=False)
-    lower.set(xlabel="asks spent", ylabel="spread")
+    lower.set(xlabel="requests used", ylabel="spread")
     entries = [_entry(search_name(each.name), color=look(each.name)[0], lw=2.4) for each in searches]
     entries += [_entry("best so far", color=INK, lw=1.8)]
-    _legend(figure, [*entries, _entry("mean of the living", color=INK, lw=1.1, ls=DASHED)])
+    _legend(figure, [*entries, _entry("population mean", color=INK, lw=1.1, ls=DASHED)])
 
 
 def fitness_word(found: Evolved) -> str:
-    """What fitness is called."""
+    """The word for fitness: accuracy if it is nothing else."""
     return "accuracy" if found.is_accuracy else "fitness"
 
 
@@ -153,7 +160,7 @@ def _legend(figure: Figure, entries: Sequence[Line2D]) -> None:
 
 
 def genealogy(figure: Figure, *, found: Evolved, shown: Sequence[Member]) -> None:
-    """Who descends from whom: the winner's line, its other ancestors, and others who lived."""
+    """The family tree: the winner's line, its other ancestors, and other survivors."""
     search = found.analysis.evolution
     members = by_birth(search.members)
     own, main = ancestors(members, search.winner.born), line(members, search.winner.born)
@@ -170,21 +177,21 @@ def genealogy(figure: Figure, *, found: Evolved, shown: Sequence[Member]) -> Non
     axes.set_xlim(-more, last + more)
     axes.set_ylim(*padded([each.fitness for each in shown], 0.1))
     axes.yaxis.set_major_formatter(lambda value, _: _tick(value, found) if 0 <= value <= 1 else "")
-    axes.set(xlabel="birth", ylabel=f"{fitness_word(found)} in training")
+    axes.set(xlabel="candidate", ylabel=f"{fitness_word(found)} in training")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 0 else "")
     _number_births(axes, main)
     _legend(
         figure,
         [
             _entry("from the seed to the winner", color=BLUE, marker="o", ms=4.6, lw=2.2),
-            _entry("its other ancestors", color=BLUE, marker="o", ms=3.0, lw=0.6),
-            _entry("others who lived", color=GRID, mfc=FAINT, mec=FAINT, marker="o", ms=2.2, lw=0.8),
+            _entry("other ancestors", color=BLUE, marker="o", ms=3.0, lw=0.6),
+            _entry("other candidates", color=GRID, mfc=FAINT, mec=FAINT, marker="o", ms=2.2, lw=0.8),
         ],
     )
 
 
 def _lines(axes: Axes, some: Sequence[Member], members: Mapping[int, Member], colour: str, width: float) -> None:
-    """From each to its parents, as one path: a path each would make the page several times larger."""
+    """Lines to the parents, as one path: separate paths would make the page several times larger."""
     pairs = [(members[at], each) for each in some for at in each.parents if at in members]
     xs = [x for one, other in pairs for x in (one.born, other.born, nan)]
     ys = [y for one, other in pairs for y in (one.fitness, other.fitness, nan)]
@@ -197,7 +204,7 @@ def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:
 
 
 def _number_births(axes: Axes, main: Sequence[Member]) -> None:
-    """Numbers of births on the winner's line: its ends, and as many between as there is room for."""
+    """Number the winner's line: its ends, and as many candidates between as there is room for."""
     before = list[tuple[float, float]]()
     wide = LETTER * (1 + len(f"#{main[-1].born}"))
     for each in (main[-1], *(main[:-1] if len(main) <= MOST_NUMBERED else main[:1])):
@@ -218,13 +225,13 @@ def _number_births(axes: Axes, main: Sequence[Member]) -> None:
 
 
 def _inches(axes: Axes, x: float, y: float) -> tuple[float, float]:
-    """Where a point lies on the sheet."""
+    """The position of a point on the figure, in inches."""
     across, up = axes.transData.transform((x, y)) / axes.figure.dpi
     return float(across), float(up)
 
 
 def front(figure: Figure, *, searches: Sequence[Searched], best: Sequence[Finalist]) -> None:
-    """Every finalist by tokens and validation score; those on the front are filled, and numbered in their order."""
+    """Every finalist by tokens and validation score. Those on the front are filled and numbered."""
     every = [(search.name, each) for search in searches for each in search.finalists]
     prompts = {each.genome.text for each in best}
     axes = figure.add_axes((0.09, 0.15, 0.88, 0.73))
@@ -245,7 +252,7 @@ def front(figure: Figure, *, searches: Sequence[Searched], best: Sequence[Finali
 
 
 def _number_points(axes: Axes, best: Sequence[Finalist]) -> None:
-    """Numbers beside points; where two would meet, the second goes to the other side."""
+    """Write numbers next to points. If two would overlap, the second goes to the other side."""
     before = list[tuple[float, float]]()
     for number, each in enumerate(best, 1):
         x, y = _inches(axes, each.tokens, each.validation)
@@ -257,14 +264,14 @@ def _number_points(axes: Axes, best: Sequence[Finalist]) -> None:
 
 
 def spending(figure: Figure, *, searches: Sequence[Searched], height: float) -> None:
-    """Bars: asks that were made, and those that were saved."""
+    """Bars: requests made and requests saved."""
     left = 0.25 + LETTER * max(len(search_name(each.name)) for each in searches)
     axes = figure.add_axes((left / WIDTH, 0.45 / height, (WIDTH - left - 0.35) / WIDTH, (height - 0.8) / height))
     places, before = range(len(searches)), [0] * len(searches)
     parts = {
         "made": (BLUE, [each.asks for each in searches]),
-        "saved by races": (GREEN, [each.savings.racing for each in searches]),
-        "saved as known": (PINK, [each.savings.known for each in searches]),
+        "saved by racing": (GREEN, [each.savings.racing for each in searches]),
+        "saved by skipping duplicates": (PINK, [each.savings.known for each in searches]),
     }
     for label, (colour, many) in parts.items():
         alpha = 1 if label == "made" else 0.4
@@ -274,5 +281,5 @@ def spending(figure: Figure, *, searches: Sequence[Searched], height: float) -> 
     axes.set_ylim(len(searches) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel("asks")
+    axes.set_xlabel("requests")
     figure.legend(loc="upper left", ncols=3, borderaxespad=0.2)

@@ -1,4 +1,4 @@
-"""One record for each evaluation of a genome, in a file of lines of JSON."""
+"""The log of evaluations: one record per evaluated genome, in a JSON Lines file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import msgspec
 from groundswell.engine.events import DriverReported, Event, RunEnded
 
 COUNTS = ("birth", "problems", "asks", "asks_in_all", "saved_by_racing", "saved_as_known", "from_cache")
-"""Figures that are whole numbers."""
+"""Figures that are integers."""
 log = logging.getLogger("groundswell.prompt_evolution")
 
 
 class Evaluations:
-    """A listener that writes what a search reports after each birth to `<folder>/<run>.jsonl`, or to `<folder>/<name>`.
+    """A listener that writes the figures of each birth to `<folder>/<run>.jsonl`, or to `<folder>/<name>`.
 
-    When a run goes on, what the file has of it already is not written again, so that the seconds of an evaluation are
-    those that it took. A disk that fails is reported once, and the evolution goes on.
+    When a run is resumed, records that the file already has are kept, with their original timing. A disk error is
+    logged once, and the evolution continues.
     """
 
     def __init__(self, folder: Path, name: str = "") -> None:
@@ -36,7 +36,7 @@ class Evaluations:
         return self._folder / (self._name or f"{run}.jsonl")
 
     def __call__(self, event: Event) -> None:
-        """Take note of an event."""
+        """Handle an event."""
         if isinstance(event, RunEnded):
             self.close()
         if not isinstance(event, DriverReported) or "birth" not in event.figures or self._failed:
@@ -46,12 +46,12 @@ class Evaluations:
         except OSError as error:
             self._failed = True
             log.warning(
-                "%s: evaluations are not written any more: %s; the evolution goes on", self.path(event.run), error
+                "%s: cannot write evaluations: %s. The evolution continues without them.", self.path(event.run), error
             )
             self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         file, self._file = self._file, None
         if file is not None:
             with suppress(OSError):
@@ -67,17 +67,17 @@ class Evaluations:
             _add(self._file, {"run": event.run, "search": event.who, "at": event.at, **figures})
 
     def _opened(self, path: Path) -> IO[bytes]:
-        """The file, without a last line that is not whole, and what it has."""
+        """Open the file, remove an incomplete last line, and read which records it has."""
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
-            path.unlink()  # it may be somebody else's, and lead anywhere
+            path.unlink()  # a link may point anywhere
         file = open(path, "a+b", buffering=0, opener=_not_following)  # noqa: SIM115  it stays open
         file.seek(0)
         held = file.read()
         whole = held[: held.rfind(b"\n") + 1]
         file.truncate(len(whole))
         for line in whole.splitlines():
-            with suppress(msgspec.DecodeError):  # somebody else's line stays as it is
+            with suppress(msgspec.DecodeError):  # lines of other programs stay as they are
                 had = msgspec.json.decode(line, type=_Which)
                 self._had.add((had.run, had.search, had.birth))
         return file
@@ -94,12 +94,12 @@ class _Which(msgspec.Struct):
 
 
 def _add(file: IO[bytes], record: dict[str, object]) -> None:
-    """Write a line, all of it or nothing."""
+    """Write a complete line, or nothing."""
     line = msgspec.json.encode(record) + b"\n"
     before = file.seek(0, 2)
     try:
         if file.write(line) != len(line):
-            raise OSError("there is no room for it")
+            raise OSError("no space left on the device")
     except OSError:
         with suppress(OSError):
             file.truncate(before)

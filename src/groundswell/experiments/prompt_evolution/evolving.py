@@ -1,9 +1,9 @@
 """The driver of an evolution. Read `evolve` from top to bottom.
 
-_searched    evolve, and search in other ways at the same budget
-_chosen      the fittest of a search on the validation set: the best of them is its winner
-_judged      open the sealed test
-over         when an evolution ends
+_searched    run the evolution, then the baseline searches with as many requests
+_chosen      evaluate the best genomes of a search on the validation set, and pick its winner
+_judged      evaluate the winners and the seed prompt on the held-out test
+over         the conditions that stop an evolution
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from groundswell.experiments.prompt_evolution.verdict import gains, tested
 
 EVOLUTION = "evolution"
 IN_VAIN = 200
-"""After so many births in a row that failed, or asked nothing since the prompt was known, no new one is expected."""
+"""A baseline search stops after this many births in a row that failed or repeated a known prompt."""
 
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
-    """Evolve, compare with others at the same budget, choose, and open the sealed test."""
+    """Run all searches, choose their winners on the validation set, and compare these on the held-out test."""
     run.relies_on(solve, [find_metric(settings.metric)])
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
@@ -52,28 +52,30 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
-    """The evolution, and those that it is compared with."""
+    """Run the evolution and the baseline searches."""
     main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
     why = await main.run(evolved, over, Purse(settings.stops.asks, settings.stops.usd))
-    _living(main)  # else there is nothing to compare with, and nobody else is asked
+    _living(main)  # raises before the baselines spend anything
     purse = Purse(main.asks)
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
     whys = await asyncio.gather(
         *(each.run(BASELINES[each.name], lambda it: _spent(it, main), purse) for each in others)
     )
     ends = [(main, why), *zip(others, whys, strict=True)]
-    run.report(0, {}, f"the fittest of each search meet {len(settings.problems.validation):,} problems to be chosen by")
+    run.report(0, {}, f"validating the finalists on {len(settings.problems.validation):,} problems")
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
 
 
 async def _chosen(search: Search, why: str) -> Searched:
-    """The fittest of a search, as the validation set orders them."""
+    """The finalists of a search, ordered by their validation score."""
     best = _living(search)[: search.settings.finalists]
     tried = await asyncio.gather(*(search.examiner.all(member.genome, "validation") for member in best))
     found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True) if not lacks(cells)]
     if not found:
         why = next(cell.why for cells in tried for cell in cells if cell.why)
-        raise RunError(f"{search.name}: of the fittest too much is missing on the validation set to choose by: {why}")
+        raise RunError(
+            f"{search.name}: every finalist has too many missing validation problems to choose a winner: {why}"
+        )
     found.sort(key=lambda each: (-each.validation, each.tokens, each.born))
     return Searched(
         search.name,
@@ -88,12 +90,12 @@ async def _chosen(search: Search, why: str) -> Searched:
 
 
 async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: Sequence[Searched]) -> Analysis:
-    """Open the sealed test: for the seed, and for the winner of each search."""
+    """Evaluate the seed prompt and the winner of each search on the held-out test."""
     seed = settings.seeds[0]
     validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
     prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
     prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
-    run.report(0, {}, f"the sealed test is opened: {len(settings.problems.test):,} problems")
+    run.report(0, {}, f"held-out test: {len(settings.problems.test):,} problems")
     met = await asyncio.gather(*(examiner.all(genome, "test") for genome, _ in prompts.values()))
     scores = {name: [cell.score for cell in cells] for name, cells in zip(prompts, met, strict=True)}
     several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}
@@ -107,45 +109,48 @@ async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: S
 
 
 def _living(search: Search) -> list[Member]:
-    """Those who met all problems, the fittest first."""
+    """The genomes that were evaluated on all training problems, the best first."""
     living = ranked([each for each in search.members if each.fate == "lives"])
     if not living:
-        raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
+        raise RunError(
+            f"{search.name}: no candidate could be evaluated on all training problems: {_reason(search.members)}"
+        )
     return living
 
 
 def over(search: Search) -> str:
-    """Why an evolution ends now, if it does."""
+    """The reason why an evolution stops now; empty if it continues."""
     settings, stops = search.settings, search.settings.stops
     best = search.population.best
     if stops.target is not None and best is not None and best.fitness >= stops.target:
-        return f"the target of {stops.target:g} is reached"
+        return f"the target fitness of {stops.target:g} is reached"
     if search.started >= settings.births:
-        return f"all {settings.max_generations:,} generations were born"
+        whole = settings.max_generations
+        return f"all {whole:,} generations are complete" if whole > 1 else "1 generation is complete"
     if stops.asks is not None and search.asks >= stops.asks:
-        return f"{stops.asks:,} asks are spent"
+        return f"the limit of {stops.asks:,} requests is reached"
     if stops.usd is not None and search.usd is not None and search.usd >= stops.usd:
-        return f"${stops.usd:g} are spent"
+        return f"the limit of ${stops.usd:g} is reached"
     if stops.plateau is not None and search.since_better >= stops.plateau * settings.population_size:
-        return f"nothing better was born for {stops.plateau:,} generations"
+        return f"no better candidate was found for {stops.plateau:,} generation{'s' * (stops.plateau > 1)}"
     full = len(search.population.members) == settings.population_size
     if stops.least_spread is not None and full and search.population.spread <= stops.least_spread:
-        return f"the members of the population differ by no more than {stops.least_spread:g}"
+        return f"the diversity of the population fell to {stops.least_spread:g} or less"
     return ""
 
 
 def _spent(search: Search, other: Search) -> str:
-    """Why a search ends now that may ask as often as another did, if it does."""
+    """The reason why a baseline search stops now; empty if it continues. Its budget is what `other` used."""
     if search.asks >= other.asks:
-        return f"{other.asks:,} asks are spent"
+        return f"the budget of {other.asks:,} requests is used"
     lately = search.members[-IN_VAIN:]
     if len(lately) == IN_VAIN and not any(each.asks and each.fate != "failed" for each in lately):
-        return f"no new prompt was born in {IN_VAIN:,} births"
+        return f"no new prompt was found in {IN_VAIN:,} candidates"
     return ""
 
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
-    """Parents by selection, once there is anybody to select from."""
+    """Plan a birth of the evolution: parents are selected from the population, or from the seeds while it is empty."""
     settings, population = search.settings, search.known_to(number)
     operator = _operator(settings, draw)
     if not population.members:
@@ -156,14 +161,14 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
 
 
 def at_random(search: Search, draw: Random, number: int) -> Plan:
-    """Some operators at random, on a seed: nothing is learnt from what was born before."""
+    """Plan a birth of random search: random operators on a seed, without using earlier results."""
     operators = tuple(_operator(search.settings, draw) for _ in range(draw.randint(1, DEEPEST)))
     seeds = search.seeds_of(number)
     return Plan(operators, (draw.choice(seeds), draw.choice(seeds)))
 
 
 def rewritten(search: Search, draw: Random, number: int) -> Plan:
-    """A model's rewriting of a seed: the best of so many of them."""
+    """Plan a birth of best-of-N: a model rewrites a seed."""
     return Plan(("reflect",), (draw.choice(search.seeds_of(number)),))
 
 
@@ -182,7 +187,7 @@ def _finalist(member: Member, cells: Sequence[Cell]) -> Finalist:
 
 
 def _by_model(settings: Evolution, cells: Sequence[Cell]) -> dict[str, float | None]:
-    """The mean score of each model, where there are several."""
+    """The mean score of each model; empty if there is only one."""
     if len(settings.models) == 1:
         return {}
     there = [cell.each for cell in cells if cell.score is not None]
@@ -194,10 +199,10 @@ def _goals(each: Finalist) -> tuple[float, ...]:
 
 
 def _reason(members: Sequence[Member]) -> str:
-    return next((each.why for each in members if each.why), "all were behind in their races")
+    return next((each.why for each in members if each.why), "all candidates were dropped by racing")
 
 
 @estimates(evolve)
 def expected(settings: Evolution) -> Estimate:
-    """What an evolution would use."""
+    """Estimate what an evolution would use."""
     return expected_evolution(settings)

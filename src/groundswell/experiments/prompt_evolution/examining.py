@@ -1,4 +1,4 @@
-"""Genomes meet problems. Nobody asks twice: what one genome met in one search, the same prompt has met in all."""
+"""Evaluate genomes on problems. All searches of a run share the results, so no prompt is evaluated twice."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, so
 from groundswell.program.request import FaultKind
 
 LASTING = (FaultKind.PROGRAM, FaultKind.CALL)
-"""Faults that do not pass by waiting: a metric that raises."""
+"""Faults that waiting does not cure, such as a metric that raises."""
 Part = Literal["train", "validation", "test"]
 MOST_MISSING = 0.2
-"""A genome of which more is missing has no score that could be compared."""
+"""A genome with a larger share of missing problems has no comparable score."""
 
 
 class Cell(NamedTuple):
-    """A genome on a problem: the mean over the models. Where one of them is missing, so is the score."""
+    """A genome on a problem: the mean over the models. If a model is missing, so is the score."""
 
     score: float | None
     input_tokens: float = 0.0
@@ -34,18 +34,18 @@ class Cell(NamedTuple):
     why: str = ""
     usd: float | None = 0.0
     each: tuple[float, ...] = ()
-    """What each model made of it."""
+    """The score of each model."""
     judged: Spent = Spent()
-    """What the metric took: that is spent, but it is none of the prompt's."""
+    """Requests and cost of the metric, which do not count as cost of the prompt."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
-    """Whether too much is missing to compare what is there."""
+    """Whether too many problems are missing to compare the rest."""
     return sum(cell.score is None for cell in cells) > MOST_MISSING * len(cells)
 
 
 class Examiner:
-    """Tries genomes on the problems of a run."""
+    """Evaluates genomes on the problems of a run."""
 
     def __init__(self, run: Run, settings: Evolution, costs: Costs) -> None:
         self.costs = costs
@@ -55,27 +55,27 @@ class Examiner:
         self._cells: dict[tuple[str, int], asyncio.Future[Cell]] = {}
 
     def problems(self, part: Part) -> Sequence[Problem]:
-        """Those of a set."""
+        """The problems of a set."""
         found: Sequence[Problem] = getattr(self._settings.problems, part)
         return found
 
     async def met(self, genome: Genome, part: Part, numbers: range) -> list[Cell]:
-        """What a genome makes of these problems of a set."""
+        """Evaluate a genome on these problems of a set."""
         name = called(genome, part)
         return list(await asyncio.gather(*(self._cell(name, genome, part, number) for number in numbers)))
 
     async def all(self, genome: Genome, part: Part) -> list[Cell]:
-        """What it makes of all problems of a set."""
+        """Evaluate a genome on all problems of a set."""
         return await self.met(genome, part, range(len(self.problems(part))))
 
     def said(self, genome: Genome, part: Part) -> dict[int, str]:
-        """How its replies to problems ended that it has met and failed on, by the problems' numbers."""
+        """The ends of its wrong replies, by the number of the problem."""
         name = called(genome, part)
         found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
         return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
 
     def spent(self, genome: Genome, part: Part, numbers: range) -> Spent:
-        """What these problems took, which it has met."""
+        """Requests and cost of these problems, which must be evaluated already."""
         name, found = called(genome, part), Spent()
         for number in numbers:
             cell = self._cells[name, number].result()
@@ -91,7 +91,7 @@ class Examiner:
         return found
 
     async def tried(self, key: str, prompt: str, problem: Problem) -> Cell:
-        """What the models make of a problem, told so; the key is to be another one for any other prompt or problem."""
+        """Let the models solve a problem with a prompt. The key must be unique for prompt and problem."""
         settings = self._settings
         keys = model_keys(key, settings.models)
         specs = [
@@ -109,7 +109,7 @@ class Examiner:
         return cell
 
     async def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
-        """What the models together made of a problem."""
+        """Combine the outcomes of all models."""
         found = [each.unwrap() for each in outcomes if each.ok]
         usd: float | None = 0.0
         judged = Spent()
@@ -134,7 +134,7 @@ class Examiner:
         )
 
     async def _judged(self, solved: Solved) -> Spent:
-        """What its metric took."""
+        """Requests and cost of the metric."""
         found = Spent()
         await self.costs.learn(solved.judged, judges=True)
         for judge, asked in solved.judged.items():
@@ -143,16 +143,16 @@ class Examiner:
         return found
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Cancel what is still running."""
         for each in self._cells.values():
             each.cancel()
 
 
 def called(genome: Genome, part: Part) -> str:
-    """What the keys of its trials on a set begin with; the number of the problem follows, and that of the model."""
+    """The prefix of the trial keys of a genome on a set. The number of the problem follows, then that of the model."""
     return f"{part}/{blake2b(genome.text.encode(), digest_size=9).hexdigest()}"
 
 
 def model_keys(key: str, models: Sequence[str]) -> list[str]:
-    """The keys of the trials of a prompt on a problem, one for each model: numbered where there are several."""
+    """The trial keys of a prompt on a problem, one per model; numbered if there are several models."""
     return [key] if len(models) == 1 else [f"{key}/{at}" for at in range(len(models))]

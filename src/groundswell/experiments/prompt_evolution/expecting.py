@@ -1,4 +1,4 @@
-"""What an evolution would use, before anything is sent: from races that all end early to races that nobody leaves."""
+"""The estimate of an evolution. Low: racing drops every candidate after its first block. High: it drops none."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from groundswell.experiments.prompt_evolution.solving import Attempt, solve
 from groundswell.program.trial import Program
 
 SHORTEST = 5
-"""The tokens of a short reply."""
+"""Tokens of a short reply."""
 ENOUGH = 48
-"""So many problems are rehearsed, with a short prompt and with a long one."""
+"""Number of problems that are rehearsed, with a short prompt and with a long one."""
 WRITTEN = Range(20, inf)
-"""The tokens of a prompt that a model writes: up to what its request allows."""
+"""Tokens of a prompt that a model writes. The request sets the maximum."""
 CHARACTERS = 4
-"""Of a token."""
+"""Characters per token."""
 ONE = Range(1, 1)
 LETTER = "x"
-"""What prompts are made of that nobody has written yet."""
+"""Filler for prompts that are not written yet."""
 
 
 class Asks(NamedTuple):
-    """How often problems are met and prompts written, and how many of these wait for each other."""
+    """Numbers of evaluations and of written prompts, and the length of the longest chain of dependent requests."""
 
     solved: Range
     written: Range
@@ -45,12 +45,12 @@ class Asks(NamedTuple):
 
     @property
     def whole(self) -> Range:
-        """All of them."""
+        """All requests."""
         return self.solved + self.written
 
 
 def expected_evolution(settings: Evolution) -> Estimate:
-    """What an evolution would use, with those that it is compared with, the validation and the sealed test."""
+    """Estimate an evolution with its baselines, validation and held-out test."""
     samples = [_solving(settings, model) for model in settings.models], _writing(settings)
     main = expected_search(settings, _asks_of(samples[0]))
     others = [expected_baseline(settings, name, main) for name in settings.baselines]
@@ -60,9 +60,9 @@ def expected_evolution(settings: Evolution) -> Estimate:
 
 
 def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
-    """The evolution itself. Births that are on their way when it stops end all the same.
+    """Estimate the evolution itself. Births that are in progress when it stops are completed.
 
-    A problem that a model meets takes `each` asks: more than one where a metric asks too, and a limit holds for them.
+    An evaluation takes `each` requests: more than one if the metric asks a model. A limit on requests counts these too.
     """
     window, limit, first = settings.genome_batch_size, settings.stops.asks, _first(settings)
     most = inf if limit is None else limit / each.low + window * (settings.whole + 1)
@@ -75,7 +75,7 @@ def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
 
 
 def fewest_births(settings: Evolution) -> int:
-    """So many are born at the least, unless a limit on asks ends the evolution before."""
+    """The minimum number of births, unless a limit on requests stops the evolution earlier."""
     stops, ends = settings.stops, [settings.births]
     on_their_way = settings.genome_batch_size - 1
     if stops.plateau is not None:
@@ -90,7 +90,7 @@ def fewest_births(settings: Evolution) -> int:
 
 
 def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
-    """Another search at the budget of the evolution. What both meet, as the seeds, is asked once."""
+    """Estimate a baseline search. Evaluations that it shares with the evolution, such as the seeds, count once."""
     each = _model_share(settings) * (1 + DEEPEST) / 2 if name == "random" else 1.0
     window, whole, first = settings.genome_batch_size, settings.whole, _first(settings)
     low = max(0.0, main.whole.low - len(settings.seeds) * whole)
@@ -103,7 +103,7 @@ def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
 
 
 def expected_judging(settings: Evolution) -> Asks:
-    """The finalists and the seed on the validation set, then the winners and the seed on the sealed test."""
+    """Estimate validation and held-out test: finalists and seed, then winners and seed."""
     searches, problems = 1 + len(settings.baselines), settings.problems
     validated = Range(1, searches * settings.finalists + 1) * (len(problems.validation) * len(settings.models))
     tested = Range(1, searches + 1) * (len(problems.test) * len(settings.models))
@@ -111,38 +111,38 @@ def expected_judging(settings: Evolution) -> Asks:
 
 
 def _first(settings: Evolution) -> float:
-    """The asks of a genome that is behind after the first block."""
+    """The requests of a genome that is dropped after the first block."""
     block = next(blocks(settings.rules, len(settings.problems.train)))
     return float(len(block) * len(settings.models))
 
 
 def _blocks(settings: Evolution) -> int:
-    """Of a whole race."""
+    """The number of blocks for all training problems."""
     return len(list(blocks(settings.rules, len(settings.problems.train))))
 
 
 def _model_share(settings: Evolution) -> float:
-    """How much of the mix is model operators."""
+    """The share of model operators."""
     mix = settings.operators
     return sum(weight for name, weight in mix.items() if name in PARENTS) / sum(mix.values())
 
 
 def _drawn(births: float, settings: Evolution) -> Range:
-    """How many of so many births are a model's, give or take."""
+    """How many of these births use a model operator, with its random variation."""
     share, births = _model_share(settings), max(0.0, births)
     doubt = SURE * sqrt(births * share * (1 - share))
     return Range(max(0.0, births * share - doubt), min(births, births * share + doubt))
 
 
 class Sample(NamedTuple):
-    """Trials that were rehearsed: some that are short, and some that are long."""
+    """Rehearsed trials: short ones and long ones."""
 
     short: list[Rehearsed]
     long: list[Rehearsed]
 
 
 def _asks_of(solving: list[Sample]) -> Range:
-    """How often models are asked for one to meet a problem."""
+    """The number of requests per evaluation."""
     found = [
         sum((use.calls for use in each.uses.values()), NOTHING)
         for sample in solving
@@ -153,7 +153,7 @@ def _asks_of(solving: list[Sample]) -> Range:
 
 
 def _used(solving: list[Sample], writing: Sample, asks: Asks) -> Estimate:
-    """What so many asks would use, those of problems equally often by each model."""
+    """The use of these requests, with evaluations split evenly between the models."""
     parts = [_times(each, asks.solved * (1 / len(solving))) for each in solving]
     if asks.written.high:
         parts.append(_times(writing, asks.written))
@@ -163,7 +163,7 @@ def _used(solving: list[Sample], writing: Sample, asks: Asks) -> Estimate:
 
 
 def _solving(settings: Evolution, model: str) -> Sample:
-    """Problems with a prompt half as long as the shortest seed, and with a long one."""
+    """Rehearse problems with a prompt half as long as the shortest seed, and with a long one."""
     sizes, problems = [len(seed.text) for seed in settings.seeds], settings.problems
     some = [*problems.train, *problems.validation, *problems.test][:ENOUGH]
     replies = Range(min(SHORTEST, settings.max_tokens), settings.max_tokens)
@@ -182,7 +182,7 @@ def _solving(settings: Evolution, model: str) -> Sample:
 
 
 def _writing(settings: Evolution) -> Sample:
-    """Model operators on a short prompt without failures, and on a long one with all that is shown of them."""
+    """Rehearse model operators on a short prompt without failures, and on a long one with all failures."""
     also = {"reflect"} if "best_of_n" in settings.baselines else set()
     used = [name for name in PARENTS if settings.operators.get(name) or name in also]
     hard = max(settings.problems.train, key=lambda each: len(each.question))
@@ -203,17 +203,17 @@ def _writing(settings: Evolution) -> Sample:
 
 
 def _long(settings: Evolution) -> int:
-    """The characters of the longest prompt: none that a model writes may be longer."""
+    """The length of the longest possible prompt, in characters."""
     return max(LONGEST, *(len(seed.text) for seed in settings.seeds))
 
 
 def _rehearsed(program: Program[Any, Any], specs: list[Any], replies: Range) -> list[Rehearsed]:
     found = rehearse_some(program, enumerate(specs), Random(0), 0, replies)
-    return [each._replace(shared=()) for each in found]  # prompts differ, so that no reply does for two of them
+    return [each._replace(shared=()) for each in found]  # prompts differ, so no reply is shared
 
 
 def _times(sample: Sample, count: Range) -> Estimate:
-    """So many trials, between those that are short and those that are long."""
+    """The use of this many trials, from short ones to long ones."""
     found = reduce(or_, (scaled(some, len(some)) for some in sample))
     of = len(sample.short)
     loads = tuple(
@@ -235,15 +235,15 @@ def _each(figure: Range, of: int, count: Range) -> Range:
 
 
 def _assumed(settings: Evolution) -> list[str]:
-    racing = "low: each is behind after its first block of problems; high: each meets all of them"
-    stops = "low: it stops as soon as it may; high: all generations are born"
+    racing = "low: racing drops every candidate after its first block of problems; high: it drops none"
+    stops = "low: the search stops as early as it can; high: it runs all generations"
     lengths = f"replies have {min(SHORTEST, settings.max_tokens)} to {settings.max_tokens} tokens, prompts up to "
     lengths += f"{_long(settings) // CHARACTERS}"
     early = fewest_births(settings) < settings.births or settings.stops.asks is not None
     return [
-        racing if settings.rules.racing else "each meets all problems: there are no races",
+        racing if settings.rules.racing else "every candidate is evaluated on all problems: racing is off",
         *([stops] if early else []),
-        "prompts that are born again are not asked about again: how many will be is not known before",
+        "duplicate prompts are not evaluated again; their number cannot be predicted",
         lengths,
         TOKENS,
     ]

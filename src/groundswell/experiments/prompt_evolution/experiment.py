@@ -1,4 +1,4 @@
-"""Prompt evolution as an experiment: options, the settings made of them, and the results."""
+"""Prompt evolution as an experiment: turns options into settings, and writes the results."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ AS_CALLED = (
     *("population_size", "max_generations", "selection", "tournament_size", "elite_size", "fitness", "racing"),
     *("finalists", "target_fitness", "min_diversity", "max_asks", "max_usd", "temperature", "metric"),
 )
-"""Options that the configuration has by the same name."""
+"""Options with the same name in the configuration."""
 ALL, FAMILY, NONE = "all", "-family", "none"
 FEWEST = 4
-"""Fewer problems cannot be shared out."""
+"""Fewer problems cannot be split into three sets."""
 PROMPT, SETTINGS, EVALUATIONS = "best_prompt.txt", "settings.json", "evaluations.jsonl"
 NOBODY_NAMED = (
-    f"no model is named: {EMULATED} solves the problems, in this process and for nothing; a real one: "
-    "openai/gpt-4o-mini"
+    f"No model given: using {EMULATED}, an emulated model that runs in this process at no cost. To use a real model, "
+    "name it, for example openai/gpt-4o-mini."
 )
 
 
@@ -51,18 +51,18 @@ FIGURES = tuple(name for name in Speed.__struct_fields__ if name != "preset")
 
 
 def config_of(speed: Speed, **said: Any) -> AsyncEvolutionConfig:
-    """The configuration of a speed, with what else was said."""
+    """The configuration with these concurrency options and fields."""
     said |= {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
     return AsyncEvolutionConfig(**said) if speed.preset is None else AsyncEvolutionConfig.preset(speed.preset, **said)
 
 
 def prepare(options: Evolve, context: Context) -> Plan:
-    """The evolution, and how fast it may ask. What is said of an account itself comes last, and wins."""
+    """The settings and the engine options of an evolution. Explicit account settings take precedence."""
     chosen = context.choices
     for name in ("max_concurrent_requests", "max_concurrent_genomes"):
         if chosen.max_concurrent is not None and getattr(options, name) is not None:
             raise SettingsError(
-                f"{name}: max_concurrent says how much is in flight too; give one of the two", field=name
+                f"{name}: max_concurrent also limits the requests in flight; give only one of the two", field=name
             )
     context.allow_own_modules([options.metric])
     find_metric(options.metric)
@@ -92,28 +92,31 @@ def _config(options: Evolve, models: tuple[str, ...], problems: Problems, seed: 
 
 
 def _announced(config: AsyncEvolutionConfig) -> str:
-    """What is about to be run."""
+    """The note on what is about to run."""
     settings, problems = config.settings, config.settings.problems
-    births = f"{settings.population_size:,} prompts x {settings.max_generations:,} generations, by {settings.by}"
-    of = f"{len(problems.train):,} problems ({problems.source or 'given'})"
-    others = " and ".join(settings.baselines)
-    then = f"then {others} at the same budget, " if others else "then "
-    judged = f"{len(problems.validation):,} problems to choose by, and {len(problems.test):,} of a sealed test"
-    return f"{births}; on {of}, solved by {', '.join(settings.models)}; {then}{judged}"
+    solvers = ", ".join(settings.models)
+    writer = "" if settings.by == solvers else f" {settings.by} writes new prompts."
+    baselines = f" Baselines: {', '.join(settings.baselines)}." if settings.baselines else ""
+    return (
+        f"Evolving {settings.population_size:,} candidates x {settings.max_generations:,} generations on {solvers}."
+        f"{writer} Problems: {len(problems.train):,} training, {len(problems.validation):,} validation, "
+        f"{len(problems.test):,} held-out test ({problems.source or 'given'}).{baselines}"
+    )
 
 
 def _baselines(named: Sequence[str]) -> tuple[str, ...]:
-    """Other searches, by name."""
+    """Check the names of the baseline searches."""
     for name in named if [*named] != [NONE] else ():
         if name not in BASELINES:
             raise SettingsError(
-                f"baselines: there is no {name!r}; there are {', '.join(BASELINES)}, or {NONE}", field="baselines"
+                f"baselines: unknown baseline {name!r}; choose from {', '.join(BASELINES)}, or {NONE}",
+                field="baselines",
             )
     return tuple(name for name in dict.fromkeys(named) if name != NONE)
 
 
 def _problems(options: Evolve, seed: int) -> tuple[Problems, Sequence[str]]:
-    """The problems of families, or the user's own; and what is to be said of how they were shared out."""
+    """Generated problems, or the user's own; and notes on how they were split."""
     task = options.task
     if isinstance(task, Lines):
         return _own(options, json_rows(io.StringIO(task.lines, newline="\n")), task.source, seed)
@@ -122,10 +125,12 @@ def _problems(options: Evolve, seed: int) -> tuple[Problems, Sequence[str]]:
         rows = ((f"problem {number}", row) for number, row in enumerate(task, 1) if isinstance(row, dict))
         return _own(options, rows, "", seed)
     if len(named) < len(task):
-        raise SettingsError("task: give names of families, or problems, and not both", field="task")
+        raise SettingsError("task: give either names of problem families or problems, not both", field="task")
     for name in ("question_field", "answer_field"):
         if getattr(options, name) is not None:
-            raise SettingsError(f"{name}: is for problems of your own, and task is {', '.join(named)}", field=name)
+            raise SettingsError(
+                f"{name}: only applies to your own problems, but task is {', '.join(named)}", field=name
+            )
     return generated(_families(named), options.difficulty or 3, _sizes(options), seed), ()
 
 
@@ -135,7 +140,8 @@ def _families(names: Sequence[str]) -> tuple[str, ...]:
         if name not in (*FAMILIES, ALL):
             there = ", ".join(FAMILIES)
             raise SettingsError(
-                f"task: there is no {name!r}; there are {there}, {ALL}, or give a file, as mine.jsonl", field="task"
+                f"task: unknown problem family {name!r}; choose from {there}, {ALL}, or give a file such as mine.jsonl",
+                field="task",
             )
     return FAMILIES if ALL in named else named
 
@@ -145,10 +151,11 @@ def _sizes(options: Evolve) -> Sizes:
 
 
 def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tuple[Problems, Sequence[str]]:
-    """The user's own problems; all of them, where there are fewer than are wanted as a rule."""
+    """The user's own problems. If there are fewer than the default sizes need, all are split 1:1:2."""
     if options.difficulty is not None:
         raise SettingsError(
-            f"difficulty {options.difficulty}: is for fresh problems, and these are those of {source or 'task'}",
+            f"difficulty {options.difficulty}: only applies to generated problems, but these come from "
+            f"{source or 'task'}",
             field="difficulty",
         )
     where = f"task {source}".strip()
@@ -158,12 +165,12 @@ def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tu
     sizes, notes = _sizes(options), []
     if sizes.whole > len(found) and all(getattr(options, name) is None for name in SETS):
         if len(found) < FEWEST:
-            raise SettingsError(f"{where}: has {len(found)} problems, and at least {FEWEST} are needed", field="task")
+            raise SettingsError(f"{where}: has {len(found)} problems, but needs at least {FEWEST}", field="task")
         quarter = len(found) // 4
         sizes = Sizes(quarter, quarter, len(found) - 2 * quarter)
         notes = [
-            f"{source or 'task'} has {len(found):,} problems: {quarter:,} to train on, {quarter:,} to validate, and "
-            f"{sizes.test:,} for the sealed test (train, validation and test say otherwise)"
+            f"{source or 'task'} has {len(found):,} problems: {quarter:,} for training, {quarter:,} for validation and "
+            f"{sizes.test:,} for the held-out test. Set train, validation and test for another split."
         ]
     try:
         return shared_out(found, sizes, seed, source=source), notes
@@ -173,18 +180,18 @@ def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tu
 
 
 def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:
-    """Find out about answers that are no numbers where numbers are compared: no reply could be right."""
+    """Refuse answers that are not numbers if the metric compares numbers: no reply could be correct."""
     strange = [each.answer for each in problems if number_in(each.answer) is None]
     if options.metric == "number" and strange:
         raise SettingsError(
-            f"metric number: {len(strange):,} of {len(problems):,} answers are no numbers, as {strange[0][:40]!r}: "
-            "give text, contains, or one of yours",
+            f"metric number: {len(strange):,} of {len(problems):,} answers are not numbers, for example "
+            f"{strange[0][:40]!r}; use the metric text or contains, or your own",
             field="metric",
         )
 
 
 class EvolutionResults(Results):
-    """The report of an evolution, the best prompt, the settings, and the evaluations if they are wanted."""
+    """The files of an evolution: report, best prompt, settings and, if switched on, evaluations."""
 
     kind = "Prompt evolution"
     needs_drawing = True
@@ -198,19 +205,19 @@ class EvolutionResults(Results):
         self.listeners = [Evaluations(folder, EVALUATIONS)] if logs else []
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Evolved:
-        """What the report of a run is made of."""
+        """Read the data of the report."""
         return read_evolution(held, records[0])
 
     def blocks(self, found: Evolved) -> Iterator[Block]:
-        """Findings, the evolved prompt, figures, tables, the sealed test, and what was run."""
+        """The blocks of the report."""
         return blocks(found)
 
     def tables(self, found: Evolved) -> Iterator[DataTable]:
-        """Births, the course of searches, and the sealed test."""
+        """Candidates, progress of the searches, and the held-out test."""
         return data_tables(found)
 
     def write_more(self, held: Store, records: Sequence[RunRecord], found: Evolved) -> list[Path]:
-        """The best prompt and nothing else, and the settings with all problems; evaluations are there already."""
+        """Write the best prompt and the settings with all problems. Evaluations were written during the run."""
         settings = msgspec.json.format(msgspec.json.encode(found.settings), indent=2) + b"\n"
         prompt = found.winner.genome.text.encode(errors="surrogatepass")
         paths = []
@@ -224,5 +231,5 @@ class EvolutionResults(Results):
 experiment = Experiment(
     "prompt-evolution",
     [Command("evolve", Evolve, [evolve], prepare, EvolutionResults, prefix="evolution")],
-    about="Evolve a prompt, and test it on problems it never met.",
+    about="Evolve a prompt, and measure it on a held-out test.",
 )

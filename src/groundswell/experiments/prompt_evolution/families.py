@@ -1,6 +1,6 @@
-"""Families of generated problems: exact answers, a difficulty from 1 to 5, and as many fresh ones as one likes.
+"""Families of generated word problems with exact answers and a difficulty from 1 to 5.
 
-Difficulty says how many steps a problem takes and how large its numbers are.
+The difficulty determines the number of steps and the size of the numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EASIEST, HARDEST = 1, 5
 
 
 class Made(NamedTuple):
-    """A problem, its answer, and how one gets there."""
+    """A problem, its answer and its working."""
 
     question: str
     answer: str
@@ -28,7 +28,7 @@ class Made(NamedTuple):
 
 
 class Draw:
-    """What a family draws from."""
+    """Random choices of a family, and the working so far."""
 
     def __init__(self, difficulty: int, seed: int) -> None:
         self._random = Random(seed)
@@ -37,15 +37,15 @@ class Draw:
         self.lines: list[str] = []
 
     def number(self, least: int = 2, most: int | None = None) -> int:
-        """A number, larger where it is difficult."""
+        """A number from a range that grows with the difficulty."""
         return self._random.randint(least, most if most is not None else 6 + 8 * self.difficulty**2)
 
     def pick(self, some: tuple[str, ...]) -> str:
-        """One of them."""
+        """One of these."""
         return self._random.choice(some)
 
     def two(self, some: tuple[str, ...]) -> tuple[str, str]:
-        """Two that differ."""
+        """Two different ones of these."""
         one, other = self._random.sample(some, 2)
         return one, other
 
@@ -54,7 +54,7 @@ class Draw:
         return self._random.random() < 0.5
 
     def work(self, sum_: str, value: Fraction | int) -> int:
-        """Note a step."""
+        """Record a step of the working, and return its value."""
         self.lines.append(f"{sum_} = {value}")
         return int(value)
 
@@ -142,7 +142,7 @@ def _prices(draw: Draw) -> tuple[str, int]:
 
 
 def _rates(draw: Draw) -> tuple[str, int]:
-    """So much an hour."""
+    """Hourly pay."""
     who = draw.pick(NAMES)
     pay, hours = draw.number(5), draw.number(2, 4 + 4 * draw.difficulty)
     she = "She" if who in SHE else "He"
@@ -183,9 +183,9 @@ FAMILIES: tuple[str, ...] = tuple(_MAKERS)
 
 
 def made(family: str, difficulty: int, seed: int) -> Made:
-    """The problem of a family, a difficulty and a seed."""
+    """Generate the problem of a family, difficulty and seed."""
     if not EASIEST <= difficulty <= HARDEST:
-        raise SettingsError(f"difficulty {difficulty}: from {EASIEST} to {HARDEST}", field="difficulty")
+        raise SettingsError(f"difficulty {difficulty}: must be from {EASIEST} to {HARDEST}", field="difficulty")
     draw = Draw(difficulty, seed)
     question, answer = _MAKERS[family](draw)
     return Made(question, str(answer), "\n".join(draw.lines))

@@ -1,12 +1,12 @@
-"""What a genome is worth: its accuracy, or that together with other things that one may want of a prompt.
+"""Fitness: the accuracy of a genome, or a weighted sum of accuracy and other properties.
 
 | part | from 0 to 1 |
 |---|---|
 | accuracy | the mean score on the problems |
-| consistency | 1 less twice the standard deviation of the mean scores of groups of ten problems |
+| consistency | 1 minus twice the standard deviation of the mean scores of groups of ten problems |
 | efficiency | the share of `max_tokens` that replies leave unused |
-| diversity | the mean distance from those who live; while nobody does, a half |
-| length | 1 up to 120 words of prompt, 0 from 400 on |
+| diversity | the mean distance from the population; 0.5 while it is empty |
+| length | 1 for prompts of up to 120 words, falling to 0 at 400 words |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHORT, LONG = 120, 400
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """How much each part counts; they are scaled to a sum of 1."""
+    """The weight of each part; they are scaled to a sum of 1."""
 
     accuracy: float = 1.0
     consistency: float = 0.0
@@ -35,9 +35,9 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             if not 0 <= getattr(self, name) < float("inf"):
-                raise SettingsError(f"{name} {getattr(self, name):g}: a weight is 0 or more", field=name)
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be 0 or more", field=name)
         if not any(msgspec.structs.astuple(self)):
-            raise SettingsError("accuracy: at least one weight must be more than 0", field="accuracy")
+            raise SettingsError("accuracy: at least one fitness weight must be more than 0", field="accuracy")
 
 
 PLAIN = Weights()
@@ -54,24 +54,24 @@ class Worth(msgspec.Struct, frozen=True):
     length: float
 
     def fitness(self, weights: Weights) -> float:
-        """All of them, by their weights."""
+        """The weighted mean of the parts."""
         parts: tuple[float, ...] = msgspec.structs.astuple(self)
         counts: tuple[float, ...] = msgspec.structs.astuple(weights)
         return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
     def beside(self, weights: Weights) -> float:
-        """What it has beside its scores, as a score that counts as much; without consistency, that few scores hide."""
+        """The parts other than accuracy, as a bonus per problem. Without consistency, which needs many scores."""
         parts = weights.efficiency * self.efficiency + weights.diversity * self.diversity + weights.length * self.length
-        return parts / weights.accuracy if weights.accuracy else 0.0  # without it there are no races
+        return parts / weights.accuracy if weights.accuracy else 0.0  # without accuracy there is no racing
 
 
 def apart(genome: Genome, others: Sequence[Genome]) -> float:
-    """The mean distance of a genome from others, from 0 to 1; where there are none, neither near nor far."""
+    """The mean distance of a genome from others, from 0 to 1; 0.5 if there are none."""
     return fmean(distance(genome, other) for other in others) if others else 0.5
 
 
 def worth(genome: Genome, scores: Sequence[float], output_tokens: float, max_tokens: int, diversity: float) -> Worth:
-    """What a genome is worth that got these scores, with replies of so many tokens, and is so far from others."""
+    """The parts of the fitness of a genome with these scores, reply tokens and diversity."""
     groups = [fmean(scores[at : at + GROUP]) for at in range(0, len(scores) - GROUP + 1, GROUP)]
     words = len(genome.text.split())
     return Worth(

@@ -1,10 +1,10 @@
-"""A genome: a prompt with its parts told apart. Text and genome are the same thing in two forms, and nothing is lost.
+"""A genome: a prompt, split into its parts. Converting between text and genome is lossless.
 
 Read the problem carefully.            the instruction
 
-Example: 3 pens and 4 more are 7.      worked examples, any number
+Example: 3 pens and 4 more are 7.      any number of worked examples
 
-Answer format: #### and the number     how an answer is to be written
+Answer format: #### and the number     the answer format
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _TOKENS = re.compile(r"\S+\s*|\s+")
 
 
 class Genome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt: an instruction, worked examples, and the form of an answer.
+    """A prompt: instruction, worked examples and answer format.
 
-    Parts in which the mark of another part stands are read as those parts: `Genome.of(genome.text) == genome` holds
-    for every genome, and `Genome.of(text).text == text` for every text.
+    A part that contains the marker of another part is split there. `Genome.of(genome.text) == genome` holds for every
+    genome, and `Genome.of(text).text == text` for every text.
     """
 
     instruction: str
@@ -40,12 +40,12 @@ class Genome(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, text: str) -> Genome:
-        """The genome that a text is."""
+        """Split a prompt text into its parts."""
         return cls(*_read(text))
 
     @property
     def text(self) -> str:
-        """The prompt as a model is given it."""
+        """The prompt as it is sent to a model."""
         return _written(self.instruction, self.examples, self.answer_format)
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ def _written(instruction: str, examples: Sequence[str], answer_format: str) -> s
 
 
 def _read(text: str) -> _Parts:
-    """The parts of a text. A format is one only at the end, and where there is something in it."""
+    """Split a text. An answer format counts only at the end, and only if it is not empty."""
     pieces = _PARTS.split(text)
     answer_format = ""
     if len(pieces) > 1 and pieces[-2] == FORMAT and pieces[-1]:
@@ -74,7 +74,7 @@ def _read(text: str) -> _Parts:
     for mark, body in zip(pieces[1::2], pieces[2::2], strict=True):
         if mark == EXAMPLE:
             examples.append(body)
-        elif examples:  # the mark of a format that is none: part of what stands before it
+        elif examples:  # an answer format that does not count is part of the text before it
             examples[-1] += mark + body
         else:
             instruction += mark + body
@@ -82,18 +82,18 @@ def _read(text: str) -> _Parts:
 
 
 def tokens(text: str) -> list[str]:
-    """Words, each with the space after it: joined again they are the text."""
+    """Split a text into words with their trailing space. Joined again they give the text."""
     return _TOKENS.findall(text)
 
 
 @lru_cache(maxsize=65536)
 def words(genome: Genome) -> frozenset[str]:
-    """The different words of a prompt, as they are compared: without case and punctuation."""
+    """The set of words of a prompt, without case and punctuation."""
     return frozenset(re.findall(r"\w+", genome.text.lower()))
 
 
 def distance(one: Genome, other: Genome) -> float:
-    """How much two prompts differ, from 0 to 1: the share of their words that only one of them has."""
+    """The Jaccard distance between the words of two prompts, from 0 to 1."""
     first, second = words(one), words(other)
     both = len(first & second)
     either = len(first) + len(second) - both

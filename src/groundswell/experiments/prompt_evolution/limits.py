@@ -1,4 +1,4 @@
-"""What the configuration of an evolution says of the accounts that are asked."""
+"""Account settings that follow from the configuration of an evolution."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from groundswell.experiments.prompt_evolution.config import EvolutionConfig
 
 
 def accounts_of(config: EvolutionConfig, account: Sequence[str] = ()) -> list[str]:
-    """Rate limit and timeout as `NAME.SETTING=VALUE`, for each account that a model of the configuration belongs to.
+    """Rate limit and timeout as `NAME.SETTING=VALUE`, for the account of each model of the configuration.
 
-    Models within this process have no account, nor have aliases of them. `account` is what is said of accounts besides.
+    Models that run in this process have no account. `account` has the account settings that the user gave.
     """
     said = config.account_settings
     asked = dict.fromkeys((*config.settings.models, config.settings.by)) if said else ()

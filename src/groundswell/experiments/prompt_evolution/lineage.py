@@ -1,4 +1,4 @@
-"""From the seed prompt to the winner: who descends from whom, and what changed on the way, word by word."""
+"""The lineage of the winner: its ancestors, and the word-by-word changes from the seed prompt."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.reporting.blocks import Mark
 
 MOST_DRAWN = 250
-"""Genomes in a drawing, beside those of the winner's line."""
+"""Maximum number of genomes in the drawing, besides the winner's line."""
 AROUND = 6
-"""Words that are shown on either side of a change."""
+"""Words of context on either side of a change."""
 FEW = 2
-"""Words in both texts, between changes that are longer, that are taken for chance."""
+"""Up to this many equal words between longer changes count as changed."""
 
 
 def by_birth(members: Iterable[Member]) -> dict[int, Member]:
-    """Members by the number of their birth."""
+    """Members by number."""
     return {each.born: each for each in members}
 
 
 def line(members: Mapping[int, Member], born: int) -> list[Member]:
-    """From a seed to this one: each was made from the one before it, and may have something of a second parent."""
+    """The line of first parents, from a seed to this member."""
     found = list[Member]()
     at: int | None = born
     while at is not None and at in members:
@@ -35,7 +35,7 @@ def line(members: Mapping[int, Member], born: int) -> list[Member]:
 
 
 def ancestors(members: Mapping[int, Member], born: int) -> set[int]:
-    """The births of all ancestors of this one, and its own."""
+    """The numbers of this member and all its ancestors."""
     found, going = set[int](), [born]
     while going:
         at = going.pop()
@@ -47,7 +47,7 @@ def ancestors(members: Mapping[int, Member], born: int) -> set[int]:
 
 
 def sampled(members: Sequence[Member], wanted: set[int], most: int = MOST_DRAWN) -> list[Member]:
-    """Those who lived, in order of birth. Of too many: the wanted ones, and the rest at equal distances."""
+    """The survivors in order. If there are too many: the wanted ones, and an even sample of the rest."""
     lived = [each for each in members if each.fate in LIVING or each.born in wanted]
     rest = [each.born for each in lived if each.born not in wanted]
     step = -(-len(rest) // most) if most else 1
@@ -56,7 +56,7 @@ def sampled(members: Sequence[Member], wanted: set[int], most: int = MOST_DRAWN)
 
 
 def record_breakers(members: Iterable[Member]) -> set[int]:
-    """The births of those who were fitter than everybody born before them."""
+    """The numbers of members that were fitter than all earlier ones."""
     found, best = set[int](), float("-inf")
     for each in members:
         if each.fate == "lives" and each.fitness > best:
@@ -66,16 +66,16 @@ def record_breakers(members: Iterable[Member]) -> set[int]:
 
 
 class Piece(NamedTuple):
-    """A stretch of words that two texts have in common, or that one of them has alone."""
+    """A piece of a word diff."""
 
     kind: Literal["same", "removed", "added"]
     text: str
 
 
 def changed(old: str, new: str) -> list[Piece]:
-    """The pieces of two texts: same and added are the new one to the letter, same and removed the words of the old.
+    """The word diff of two texts. Same and added pieces give the new text exactly; same and removed give the old words.
 
-    Words are compared without the space after them.
+    Words are compared without trailing space.
     """
     before, after = tokens(old), tokens(new)
     found = list[Piece]()
@@ -91,7 +91,7 @@ def changed(old: str, new: str) -> list[Piece]:
 
 
 class _Stretch(NamedTuple):
-    """Words of the old text and of the new one, from here to there."""
+    """A range of words of the old text and one of the new text."""
 
     same: bool
     left: int
@@ -105,7 +105,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(before: Sequence[str], after: Sequence[str]) -> list[_Stretch]:
-    """What is the same and what is not. A word or two that happen to be in both, in the midst of others, are not."""
+    """The equal and the changed ranges. One or two equal words between longer changes count as changed."""
     found = list[_Stretch]()
     for what, *ends in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         found.append(_Stretch(what == "equal", *ends))
@@ -126,7 +126,7 @@ def _bare(words: Sequence[str]) -> list[str]:
 
 
 def shortened(pieces: Sequence[Piece], around: int = AROUND) -> list[Piece]:
-    """With long stretches that are the same cut down to a few words next to changes."""
+    """Shorten long equal pieces to a few words next to changes."""
     found = list[Piece]()
     for at, each in enumerate(pieces):
         words = tokens(each.text)
@@ -140,7 +140,7 @@ def shortened(pieces: Sequence[Piece], around: int = AROUND) -> list[Piece]:
 
 
 def marked(pieces: Iterable[Piece]) -> tuple[str, list[Mark]]:
-    """The pieces as one text, with marks on what was added and on what was removed."""
+    """The pieces as one text, with marks on additions and deletions."""
     text, marks = "", list[Mark]()
     for each in pieces:
         if text and not text[-1].isspace():

@@ -1,7 +1,7 @@
-"""What a reply to a problem is worth, from 0 to 1. Register your own with `@metric("name")`.
+"""Metrics: functions that score a reply to a problem from 0 to 1. Register your own with `@metric("name")`.
 
-A metric is a `def f(reply, problem)`; or, where a model is to judge, an `async def f(trial, reply, problem)`, that may
-ask as any program does.
+A metric is a `def f(reply, problem)`. A metric that asks a model is an `async def f(trial, reply, problem)` and uses
+`trial.ask` as any program does.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from groundswell.program.trial import Program, Trial, program
 
 
 class Scored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a reply is worth, and what was asked to find that out."""
+    """The score of a reply, and the requests that the metric made."""
 
     score: float
     judged: Tally = {}
 
 
 class Replied(msgspec.Struct, frozen=True):
-    """A reply, and the problem that it is to solve."""
+    """A reply and its problem."""
 
     reply: str
     problem: Problem
@@ -39,18 +39,21 @@ Metric = Program[Replied, Scored]
 F = TypeVar("F", bound=Callable[..., Any])
 _METRICS = Named[Metric]("metric")
 _PLAIN: dict[str, Callable[..., Any] | None] = {}
-"""The functions of metrics that ask nobody."""
+"""The functions of metrics that ask no model; None for the others."""
 
 
 SHOWN = 40
 
 
 class NoScore(Exception):
-    """A metric gave something that is not from 0 to 1."""
+    """A metric returned a value that is not from 0 to 1."""
 
 
 def metric(name: str) -> Callable[[F], F]:
-    """Register a `def f(reply, problem) -> float`, from 0 to 1, as a metric; see above for one that asks a model."""
+    """Register a function as a metric: `def f(reply, problem) -> float`, with scores from 0 to 1.
+
+    A metric that asks a model is an `async def f(trial, reply, problem) -> float`.
+    """
 
     def register(function: F) -> F:
         asks = inspect.iscoroutinefunction(function)
@@ -74,12 +77,12 @@ def metric(name: str) -> Callable[[F], F]:
 
 def _score(name: str, found: Any) -> float:
     if not 0.0 <= (score := float(found)) <= 1.0:
-        raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
+        raise NoScore(f"the metric {name!r} returned {score:g}; it must return a number from 0 to 1")
     return score
 
 
 def try_metric(given: str, problem: Problem) -> None:
-    """Find out whether a metric gives scores, by a reply that is the answer. One that asks a model is not tried."""
+    """Check that a metric returns scores, with the correct answer as the reply. Skips metrics that ask a model."""
     find_metric(given)
     function = _PLAIN[given.rpartition(":")[2]]
     if function is None:
@@ -87,38 +90,38 @@ def try_metric(given: str, problem: Problem) -> None:
     try:
         inspect.signature(function).bind(problem.answer, problem)
     except TypeError as error:
-        raise SettingsError(f"metric {given}: takes a reply and a problem: {error}", field="metric") from error
+        raise SettingsError(f"metric {given}: must take a reply and a problem: {error}", field="metric") from error
     try:
         found = function(problem.answer, problem)
-    except Exception:  # noqa: BLE001  it may be made for replies of another form; those of a run will tell
+    except Exception:  # noqa: BLE001  it may expect replies in another form; the run will report errors
         return
     try:
         _score(given, found)
     except (TypeError, ValueError, NoScore) as error:
-        said = f"metric {given}: gave {str(found)[:SHOWN]!r}, and must give a number from 0 to 1"
+        said = f"metric {given}: returned {str(found)[:SHOWN]!r}; it must return a number from 0 to 1"
         raise SettingsError(said, field="metric") from error
 
 
 def find_metric(given: str) -> Metric:
-    """A metric by its name, or `module:name`."""
+    """Find a metric by its name, or by `module:name`."""
     return _METRICS.find(given)
 
 
 @metric("number")
 def number(reply: str, problem: Problem) -> float:
-    """1 if the number that the reply ends with is the right one."""
+    """1 if the final number of the reply is correct."""
     found = extracted(reply)
     return float(found is not None and same_number(found, problem.answer))
 
 
 @metric("text")
 def text(reply: str, problem: Problem) -> float:
-    """1 if the answer in the reply, or all of the reply, is the right text."""
+    """1 if the answer in the reply, or the whole reply, is the correct text."""
     found = extracted(reply)
     return float(same_text(reply, problem.answer) or (found is not None and same_text(found, problem.answer)))
 
 
 @metric("contains")
 def contains(reply: str, problem: Problem) -> float:
-    """1 if the right answer occurs in the reply."""
+    """1 if the correct answer occurs in the reply."""
     return float(" ".join(problem.answer.casefold().split()) in " ".join(reply.casefold().split()))

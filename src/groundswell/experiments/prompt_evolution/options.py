@@ -16,18 +16,18 @@ from groundswell.experiments.prompt_evolution.population import SELECTIONS
 from groundswell.experiments.prompt_evolution.settings import BASELINES
 from groundswell.store.tables import format_of, read_table, write_table
 
-WHAT, SEARCH, STOPS, SPEED = "What is evolved", "How it is searched", "When it stops", "How fast"
+TASK, SEARCH, STOPS, SPEED = "Task", "Search", "Stopping", "Concurrency"
 
 
 class Lines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Problems as a file has them: JSON lines or a JSON array. `source` is what they are called."""
+    """The contents of a file of problems: JSON lines or a JSON array. `source` names the file in messages."""
 
     lines: str
     source: str = ""
 
 
 def _read_task(text: str, place: Place) -> Any:
-    """Names of families, or the problems in a file as JSON."""
+    """Names of problem families, or the problems of a file as JSON."""
     named = text.strip()
     format = format_of(named)
     if format in ("csv", "tsv", "parquet") and place.file(named).is_file():
@@ -48,219 +48,260 @@ def _read_names(text: str, _: Place) -> list[str]:
 
 
 def _one_of(names: Sequence[str]) -> Meta:
-    """For the schema of requests: the configuration itself tells of a name that is not known."""
+    """The allowed values, for the JSON schema. The configuration itself reports an unknown value."""
     return Meta(extra_json_schema={"enum": list(names)})
 
 
 class Speed(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is asked at a time. None means the default, or what the preset says."""
+    """Concurrency and rate limits. None means the value of the preset, or the default without one."""
 
     preset: Annotated[
         Annotated[str, _one_of(PRESETS)] | None,
         Meta(
-            description="How hard providers are asked: balanced, conservative (2,000 requests a minute) or aggressive; "
-            "the options below change single figures. (As balanced, at the limits that the accounts have.)"
+            description="Concurrency preset: balanced, conservative (2,000 requests per minute) or aggressive. The "
+            "options below override single values. (The values of balanced, with the rate limits of the accounts.)"
         ),
-        Flag(metavar="NAME", group=SPEED, usual=True),
+        Flag(metavar="NAME", group=SPEED),
     ] = None
     async_batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Problems of the first block of a race: a prompt that is plainly behind meets no more. (20)"),
+        Meta(
+            description="Number of problems in the first racing block. A candidate that is clearly worse after a block "
+            "is dropped. (20)"
+        ),
         Flag(metavar="N", group=SPEED, also=["block"]),
     ] = None
     max_concurrent_requests: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Asks in flight for each prompt. (10)"),
+        Meta(
+            description="Multiplied by --max-concurrent-genomes, this is the maximum number of requests in flight. (10)"
+        ),
         Flag(metavar="N", group=SPEED),
     ] = None
     genome_batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Prompts on their way at a time: a birth knows those that were born so many before it. (10)"),
+        Meta(
+            description="Number of candidates evaluated at the same time. A new candidate can only have parents that "
+            "were created at least this many candidates earlier. (10)"
+        ),
         Flag(metavar="N", group=SPEED),
     ] = None
     max_concurrent_genomes: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="So many times --max-concurrent-requests are in flight in all. (5)"),
+        Meta(
+            description="Multiplied by --max-concurrent-requests, this is the maximum number of requests in flight. (5)"
+        ),
         Flag(metavar="N", group=SPEED),
     ] = None
     rate_limit_per_minute: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Requests a minute, for each account that is asked. (What it is known to allow.)"),
+        Meta(
+            description="Maximum number of requests per minute for each account used. (The known limit of the account.)"
+        ),
         Flag(metavar="N", group=SPEED),
     ] = None
     async_timeout: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="For one attempt. (As the accounts have it: 600.)"),
+        Meta(description="Timeout of one attempt, in seconds. (The timeout of the account: 600.)"),
         Flag(metavar="SECONDS", group=SPEED),
     ] = None
 
 
 class Evolve(Speed, frozen=True, kw_only=True):
-    """Evolve a prompt: who solves more problems has offspring. A sealed test says whether it was worth it."""
+    """Evolve a prompt on problems with known answers, and measure the result on a held-out test."""
 
     model: Annotated[
         tuple[str, ...],
         Meta(
-            description="Who solves the problems: provider/model, or an alias. May be repeated: all are asked then, "
-            "and their mean counts. (emulated/gpt-4o-mini.)"
+            description="Model that solves the problems: provider/model, or an alias. If repeated, every model solves "
+            "every problem, and the mean score counts. (emulated/gpt-4o-mini.)"
         ),
-        Flag("-m", metavar="MODEL", group=WHAT, commas=True, usual=True, also=["models"], completes="models"),
+        Flag("-m", metavar="MODEL", group=TASK, commas=True, usual=True, also=["models"], completes="models"),
     ] = ()
     writer: Annotated[
         str | None,
-        Meta(description="Who writes prompts. (The model that solves the problems; of several, the first.)"),
-        Flag(metavar="MODEL", group=WHAT, completes="models"),
+        Meta(description="Model that writes new prompts. (The first --model.)"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     task: Annotated[
         tuple[str | dict[str, Any], ...] | Lines,
         Meta(
-            description="The problems: fresh ones of families with exact answers (arithmetic, comparison, groups, "
-            "prices, quantity, rates, sharing; names with commas, or all), or a file of yours in the form of "
-            "GSM8K (JSON lines, a JSON array, CSV, TSV or Parquet)."
+            description="Problems to solve: a file, or families of generated word problems. Families are arithmetic, "
+            "comparison, groups, prices, quantity, rates and sharing, separated by commas, or all. A file has the "
+            "columns question and answer, as in GSM8K (JSON lines, a JSON array, CSV, TSV or Parquet)."
         ),
-        Flag(metavar="NAMES|FILE", group=WHAT, usual=True, read=_read_task, also=["families"], completes="files"),
+        Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=_read_task, also=["families"], completes="files"),
     ] = ("all",)
     question_field: Annotated[
         str | None,
-        Meta(description="What the file calls questions. (question)"),
-        Flag(metavar="NAME", group=WHAT),
+        Meta(description="Name of the question column in the file. (question)"),
+        Flag(metavar="NAME", group=TASK),
     ] = None
     answer_field: Annotated[
         str | None,
-        Meta(description="What it calls answers; what stands after #### in them counts, where that is there. (answer)"),
-        Flag(metavar="NAME", group=WHAT),
+        Meta(
+            description="Name of the answer column in the file. If the text contains ####, only the part after it is "
+            "the answer. (answer)"
+        ),
+        Flag(metavar="NAME", group=TASK),
     ] = None
     metric: Annotated[
         str,
         Meta(
-            description="What a reply is worth: the right number (number), the right text (text), the answer somewhere "
-            "in it (contains); module:name for one of yours."
+            description="Metric that scores a reply from 0 to 1: number (the final number is correct), text (the final "
+            "text is correct), contains (the answer occurs in the reply), or module:name for your own."
         ),
-        Flag(metavar="NAME", group=WHAT, usual=True),
+        Flag(metavar="NAME", group=TASK, usual=True),
     ] = "number"
     difficulty: Annotated[
         Annotated[int, Meta(ge=EASIEST, le=HARDEST)] | None,
-        Meta(description="Of fresh problems: how many steps they take. (3)"),
-        Flag(metavar=f"{EASIEST}..{HARDEST}", group=WHAT),
+        Meta(description="Difficulty of generated problems: the number of steps and the size of the numbers. (3)"),
+        Flag(metavar=f"{EASIEST}..{HARDEST}", group=TASK),
     ] = None
     train: Annotated[
         Annotated[int, Meta(ge=1, le=20_000)] | None,
         Meta(
-            description="Problems that prompts are compared on. (200; a quarter of a file that is too small for that.)"
+            description="Number of training problems, which candidates are compared on. (200, or a quarter of a file "
+            "with fewer than 800 problems.)"
         ),
-        Flag(metavar="N", group=WHAT),
+        Flag(metavar="N", group=TASK),
     ] = None
     validation: Annotated[
         Annotated[int, Meta(ge=1, le=20_000)] | None,
-        Meta(description="Problems that the winner is chosen by. (200; a quarter.)"),
-        Flag(metavar="N", group=WHAT),
+        Meta(
+            description="Number of validation problems, which the winner is chosen on. (200, or a quarter of a file "
+            "with fewer than 800 problems.)"
+        ),
+        Flag(metavar="N", group=TASK),
     ] = None
     test: Annotated[
         Annotated[int, Meta(ge=1, le=20_000)] | None,
-        Meta(description="Problems of the sealed test, which is opened once, in the end. (400; half.)"),
-        Flag(metavar="N", group=WHAT),
+        Meta(
+            description="Number of held-out test problems, used once, at the end. (400, or half of a file with fewer "
+            "than 800 problems.)"
+        ),
+        Flag(metavar="N", group=TASK),
     ] = None
     seed_prompt: Annotated[
         tuple[str, ...],
         Meta(
-            description="A prompt to begin with. What is found is compared with the first. May be repeated. (A plain "
-            "one.)"
+            description="Prompt to start from. May be repeated. The result is compared with the first one. (A short "
+            "general prompt.)"
         ),
-        Flag(metavar="TEXT|@FILE...", group=WHAT, usual=True, read=_read_prompt, also=["seeds", "seed_prompts"]),
+        Flag(metavar="TEXT|@FILE...", group=TASK, usual=True, read=_read_prompt, also=["seeds", "seed_prompts"]),
     ] = ()
-    temperature: Annotated[float, Meta(ge=0, description="Of those who solve problems."), Flag(group=WHAT)] = 0.0
+    temperature: Annotated[
+        float,
+        Meta(ge=0, description="Sampling temperature for the model that solves the problems."),
+        Flag(metavar="NUMBER", group=TASK),
+    ] = 0.0
     reply_tokens: Annotated[
-        int, Meta(ge=1, description="The most tokens of one solution."), Flag(metavar="N", group=WHAT)
+        int,
+        Meta(ge=1, description="Maximum number of tokens in a reply to a problem."),
+        Flag(metavar="N", group=TASK),
     ] = 300
     population_size: Annotated[
         int,
-        Meta(ge=1, le=100_000, description="Prompts that live at a time."),
+        Meta(ge=1, le=100_000, description="Number of candidates kept as possible parents."),
         Flag(metavar="N", group=SEARCH, usual=True),
     ] = 50
     max_generations: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="So many times that are born."),
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Number of generations. Each one evaluates --population-size new candidates.",
+        ),
         Flag(metavar="N", group=SEARCH, usual=True),
     ] = 100
     selection: Annotated[
         str,
         _one_of(SELECTIONS),
-        Meta(description="How parents are chosen."),
+        Meta(description="How parents are selected."),
         Flag(metavar="tournament|roulette|rank", group=SEARCH),
     ] = "tournament"
     tournament_size: Annotated[
         int,
-        Meta(ge=1, description="The best of so many becomes a parent."),
+        Meta(ge=1, description="For tournament selection: the best of this many random candidates becomes a parent."),
         Flag(metavar="N", group=SEARCH, also=["tournament"]),
     ] = 3
     elite_size: Annotated[
         int,
-        Meta(ge=0, description="So many of the fittest never have to go."),
+        Meta(ge=0, description="Number of best candidates that are never removed from the population."),
         Flag(metavar="N", group=SEARCH, also=["elite"]),
     ] = 2
     operators: Annotated[
         dict[str, Annotated[float, Meta(ge=0)]] | None,
         Meta(
-            description="How often each operator is drawn. A model writes: reflect (on what failed), combine, "
-            "paraphrase. Chance does: insert, delete, swap, duplicate, neighbour, single_point, two_point, uniform. "
-            "(All, models in half of the births.)"
+            description="Relative frequency of each operator. With a model: reflect (shows failed problems), combine, "
+            "paraphrase. Random edits: insert, delete, swap, duplicate, neighbour. Crossovers: single_point, "
+            "two_point, uniform. (All of them; a model writes about half of the candidates.)"
         ),
         Flag(metavar="NAME=WEIGHT,...", group=SEARCH),
     ] = None
     fitness: Annotated[
         str,
         _one_of(get_args(Fitness)),
-        Meta(description="Who is fit: by accuracy alone, or by consistency, efficiency, diversity and length too."),
+        Meta(
+            description="What selection maximises: accuracy, or a weighted sum of accuracy, consistency, efficiency, "
+            "diversity and length."
+        ),
         Flag(metavar="accuracy|composite", group=SEARCH),
     ] = "accuracy"
     racing: Annotated[
         bool,
-        Meta(description="Whether a prompt that is plainly behind is left out of the rest of the problems."),
+        Meta(description="Evaluate candidates on blocks of problems, and drop clearly worse ones early."),
         Flag(group=SEARCH),
     ] = True
     finalists: Annotated[
-        int, Meta(ge=1, description="So many of the fittest are validated."), Flag(metavar="N", group=SEARCH)
+        int,
+        Meta(ge=1, description="Number of best candidates per search that are evaluated on the validation problems."),
+        Flag(metavar="N", group=SEARCH),
     ] = 10
     baselines: Annotated[
         tuple[str, ...],
-        Meta(description="Other searches at the same budget, to compare with: random, best_of_n; or none."),
+        Meta(
+            description="Baseline searches to compare with, each with as many requests as the evolution: random, "
+            "best_of_n; or none."
+        ),
         Flag(metavar="NAMES", group=SEARCH, read=_read_names),
     ] = BASELINES
     target_fitness: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
-        Meta(description="The best has this fitness."),
+        Meta(description="Stop when the best candidate has this fitness."),
         Flag(metavar="SHARE", group=STOPS),
     ] = None
     plateau: Annotated[
         int,
-        Meta(ge=0, description="Generations without a better one; 0 for never."),
+        Meta(ge=0, description="Stop after this many generations without a new best candidate; 0 for never."),
         Flag(metavar="N", group=STOPS, also=["plateau_generations"]),
     ] = 10
     min_diversity: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
-            description="Prompts that live differ by no more on average: from 0, the same words, to 1, none in common."
+            description="Stop when the mean word distance between two candidates of the population is this or less: "
+            "from 0, the same words, to 1, no words in common."
         ),
         Flag(metavar="SHARE", group=STOPS),
     ] = None
     max_asks: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The evolution has made so many asks; the searches that it is compared with may make as many "
-            "each."
+            description="Stop when the evolution has used about this many requests. Each baseline search may use as "
+            "many again."
         ),
         Flag(metavar="N", group=STOPS),
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(
-            description="The evolution has cost so much: it ends well, and is compared and tested. --budget is a limit "
-            "for all of that together, at which the run is broken off."
+            description="Stop when the search has cost this many dollars. Baselines, validation and held-out test "
+            "still run, and cost extra. --budget limits the cost of everything, and stops the whole run."
         ),
-        Flag(metavar="USD", group=STOPS, usual=True, also=["usd"]),
+        Flag(metavar="USD", group=STOPS, also=["usd"]),
     ] = None
     detailed_performance_logging: Annotated[
         bool,
-        Meta(description="Write a record of each evaluation of a prompt to evaluations.jsonl, beside the report."),
+        Meta(description="Write one record per evaluated candidate to evaluations.jsonl, next to the report."),
         Flag(group=SPEED),
     ] = False

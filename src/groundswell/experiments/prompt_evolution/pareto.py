@@ -1,4 +1,4 @@
-"""A front: those who are beaten by nobody in everything at once."""
+"""The Pareto front: items that no other item dominates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def front(some: Sequence[T], goals: Callable[[T], Sequence[float]]) -> list[T]:
-    """Those of whom no other is at least as good in every goal and better in one; more is better. In their order."""
+    """The items that no other item dominates, in their order. Higher goals are better."""
     points = [tuple(goals(each)) for each in some]
     return [each for each, mine in zip(some, points, strict=True) if not any(_beats(one, mine) for one in points)]
 

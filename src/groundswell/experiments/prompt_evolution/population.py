@@ -1,4 +1,4 @@
-"""A population: who lives, who becomes a parent, and who has to go. Everything follows from what was born, in order."""
+"""The population: survival, parent selection and replacement. It depends only on the births and their order."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from groundswell.experiments.prompt_evolution.racing import Racer
 Selection = Literal["tournament", "roulette", "rank"]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 Fate = Literal["lives", "middling", "behind", "known", "failed"]
-"""What became of one that was born.
+"""The outcome of a birth.
 
 | fate | |
 |---|---|
-| lives | it met all problems, and may win |
-| middling | it lives, but is not among the best: it met some of the problems, and its fitness is an estimate |
-| behind | it fell behind in its race |
-| known | the same prompt was born before |
-| failed | too much was missing |
+| lives | evaluated on all training problems; can win |
+| middling | possible parent, evaluated on some of the problems; its fitness is an estimate |
+| behind | dropped by racing |
+| known | duplicate of an earlier prompt |
+| failed | no prompt was written, or too many problems are missing |
 """
 LIVING: tuple[Fate, ...] = ("lives", "middling")
 PLACES = 9
-"""Of a spread: what sums that are kept up to date lose by rounding is less."""
+"""Decimal places of the spread. The running sum of distances is accurate to more than this."""
 
 
 class Member(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A genome that was born, and what became of it. `scores` are those on the problems that it met, in their order."""
+    """A genome with its evaluation. `scores` are for the training problems that it has seen, in order."""
 
     born: int
     genome: Genome
@@ -38,43 +38,43 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     parents: tuple[int, ...] = ()
     scores: tuple[float | None, ...] = ()
     fitness: float = 0.0
-    """On all problems; of one that met some of them, as far as can be told."""
+    """Fitness on all training problems; an estimate for `middling`."""
     fate: Fate = "lives"
     asks: int = 0
     tokens: float = 0.0
-    """Per problem, of the prompt and the reply."""
+    """Tokens of prompt and reply, per problem."""
     usd: float | None = 0.0
-    """What its birth and its races cost; None where a price is not known."""
+    """Cost of creating and evaluating it; None if a price is unknown."""
     why: str = ""
     beside: float = 0.0
-    """What else it has that counts in a race, as a score."""
+    """Other parts of the fitness, as a bonus per problem for racing."""
 
     @property
     def racer(self) -> Racer:
-        """What races compare."""
+        """The values that racing compares."""
         return Racer(self.scores, self.beside)
 
     @property
     def accuracy(self) -> float | None:
-        """The mean score on what it met."""
+        """The mean score on the problems that it has seen."""
         met = [score for score in self.scores if score is not None]
         return sum(met) / len(met) if met else None
 
 
 class Population(NamedTuple):
-    """Those who live, the fittest first."""
+    """The surviving genomes, the fittest first."""
 
     members: tuple[Member, ...] = ()
     apart: float = 0.0
-    """The distances of all pairs. It is kept up to date: a search that keeps all who lived has millions of them."""
+    """The sum of the distances of all pairs. It is updated incrementally: a large population has millions of pairs."""
 
     @property
     def best(self) -> Member | None:
-        """The fittest of those who met all problems: what is known of others is an estimate."""
+        """The fittest member that was evaluated on all problems."""
         return next((each for each in self.members if each.fate == "lives"), None)
 
     def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
-        """With a newcomer; where that is one too many, somebody goes: of three who are no elite, the least fit."""
+        """Add a genome. If the population is too large, remove the least fit of three random non-elite members."""
         members, apart = sorted((*self.members, child), key=_order), self.apart + _apart(child, self.members)
         if size is not None and len(members) > size:
             commons = members[min(elite, size - 1) :]
@@ -85,7 +85,7 @@ class Population(NamedTuple):
         return Population(tuple(members), apart)
 
     def without(self, prompt: str) -> Population:
-        """Without the one who is this prompt, if it is there."""
+        """Remove the member with this prompt, if there is one."""
         gone = next((each for each in self.members if each.genome.text == prompt), None)
         if gone is None:
             return self
@@ -93,7 +93,7 @@ class Population(NamedTuple):
         return Population(members, self.apart - _apart(gone, members))
 
     def parent(self, selection: Selection, tournament: int, draw: Random) -> Member:
-        """One who becomes a parent."""
+        """Select a parent."""
         if selection == "tournament":
             return min((draw.choice(self.members) for _ in range(tournament)), key=_order)
         if selection == "rank":
@@ -105,7 +105,7 @@ class Population(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """How much the members differ: the mean distance of two, from 0 to 1."""
+        """The mean distance between two members, from 0 to 1."""
         pairs = len(self.members) * (len(self.members) - 1) / 2
         return max(0.0, round(self.apart / pairs, PLACES)) if pairs else 0.0
 
@@ -115,10 +115,10 @@ def _apart(one: Member, others: Sequence[Member]) -> float:
 
 
 def _order(member: Member) -> tuple[float, float, int]:
-    """The fittest first; of equals the cheaper, and then the older."""
+    """Sort key: the fittest first; ties by fewer tokens, then by age."""
     return -member.fitness, member.tokens, member.born
 
 
 def ranked(members: Sequence[Member]) -> list[Member]:
-    """The fittest first."""
+    """Sort by fitness, the fittest first."""
     return sorted(members, key=_order)

@@ -1,4 +1,4 @@
-"""Problems with known answers, and how they are shared out: to train on, to choose by, and to be judged by."""
+"""Problems with known answers, split into a training, a validation and a held-out test set."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from groundswell.experiments.prompt_evolution.families import FAMILIES, made
 from groundswell.store.tables import Located, format_of, rows_or_errors
 
 MARK = "####"
-"""What the answers of GSM8K end with, before the number."""
+"""Marks the final answer in GSM8K."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question and its answer. `working` is how one gets there, where that is known."""
+    """A question and its answer, with the working if it is known."""
 
     question: str
     answer: str
@@ -27,10 +27,10 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Problems(msgspec.Struct, frozen=True, kw_only=True):
-    """Problems in three sets that have none in common.
+    """Problems in three disjoint sets.
 
-    Genomes are compared on `train`, in this order, the same for all; the winner is chosen on `validation`; `test` stays
-    sealed until the end, and is opened once.
+    Genomes are compared on `train`, all in the same order. The winner is chosen on `validation`. `test` is the held-out
+    test, used once at the end.
     """
 
     train: tuple[Problem, ...]
@@ -42,18 +42,18 @@ class Problems(msgspec.Struct, frozen=True, kw_only=True):
         met: dict[str, str] = {}
         for name in ("train", "validation", "test"):
             if not getattr(self, name):
-                raise SettingsError(f"{name}: there must be at least one problem", field=name)
+                raise SettingsError(f"{name}: needs at least one problem", field=name)
             for each in getattr(self, name):
                 before = met.setdefault(" ".join(each.question.split()), name)
                 if before != name:
                     raise SettingsError(
-                        f"{name}: {each.question[:60]!r} is in {before} too; a problem may be in one set alone",
+                        f"{name}: {each.question[:60]!r} is also in {before}; the sets must not share problems",
                         field=name,
                     )
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """How many problems of each set."""
+    """The number of problems in each set."""
 
     train: int = 200
     validation: int = 200
@@ -66,23 +66,25 @@ class Sizes(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> int:
-        """Of all sets."""
+        """The number of problems in all sets."""
         return self.train + self.validation + self.test
 
 
 DEFAULT = Sizes()
 IN_VAIN = 100
-"""After so many problems in a row that are there already, no new one is expected."""
+"""Generation gives up after this many duplicates in a row."""
 
 
 def generated(
     families: Sequence[str] = FAMILIES, difficulty: int = 3, sizes: Sizes = DEFAULT, seed: int = 0
 ) -> Problems:
-    """Fresh problems, no two alike, of each family as many as of any other."""
+    """Generate distinct problems, equally many of each family."""
     if unknown := [name for name in families if name not in FAMILIES]:
-        raise SettingsError(f"families: there is no {unknown[0]!r}; there are {', '.join(FAMILIES)}", field="families")
+        raise SettingsError(
+            f"families: unknown problem family {unknown[0]!r}; choose from {', '.join(FAMILIES)}", field="families"
+        )
     if not families:
-        raise SettingsError(f"families: name one at least; there are {', '.join(FAMILIES)}", field="families")
+        raise SettingsError(f"families: name at least one of {', '.join(FAMILIES)}", field="families")
     found: dict[str, Problem] = {}
     number = in_vain = 0
     while len(found) < sizes.whole:
@@ -92,18 +94,20 @@ def generated(
         number += 1
         if in_vain > IN_VAIN:
             raise SettingsError(
-                f"{', '.join(families)} of difficulty {difficulty} have fewer than {sizes.whole:,} different problems",
+                f"difficulty {difficulty}: {', '.join(families)} have fewer than {sizes.whole:,} different problems; "
+                "ask for fewer problems, more families or a higher difficulty",
                 field="difficulty",
             )
     return shared_out(list(found.values()), sizes, seed, source=f"{', '.join(families)}; difficulty {difficulty}")
 
 
 def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str = "") -> Problems:
-    """Problems drawn for the three sets."""
+    """Split problems at random into the three sets."""
     if len(problems) < sizes.whole:
         raise SettingsError(
-            f"{source or 'problems'}: has {len(problems):,} problems, and {sizes.train:,} to train on, "
-            f"{sizes.validation:,} to validate and {sizes.test:,} to test are {sizes.whole:,}: ask for fewer",
+            f"{source or 'problems'}: has {len(problems):,} problems, but {sizes.train:,} for training, "
+            f"{sizes.validation:,} for validation and {sizes.test:,} for the held-out test need {sizes.whole:,}; ask "
+            "for fewer",
             field="problems",
         )
     drawn = Random(seed_of(seed, "share")).sample(list(problems), sizes.whole)
@@ -114,22 +118,22 @@ def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str
 
 
 def read_problems(path: Path, *, question: str = "question", answer: str = "answer") -> list[Problem]:
-    """The problems of a table: JSON lines, a JSON array, CSV, TSV or Parquet, as the end of its name says.
+    """Read problems from a file: JSON lines, a JSON array, CSV, TSV or Parquet, by its extension.
 
-    They are in the form of GSM8K: a `question`, and an `answer` that ends `#### n`. An answer without the mark is the
-    answer itself. All bad rows are told at once.
+    Rows have the form of GSM8K: a `question`, and an `answer` that ends with `#### n`. Without the marker, the whole
+    text is the answer. All invalid rows are reported together.
     """
     return picked(rows_or_errors(path, format_of(path) or "jsonl"), str(path), question=question, answer=answer)
 
 
 read_jsonl = read_problems
-"""The name from when it took JSON lines alone."""
+"""The former name, from when only JSON lines were supported."""
 
 
 def picked(
     rows: Iterable[Located], source: str, *, question: str = "question", answer: str = "answer"
 ) -> list[Problem]:
-    """The problems of rows, by the names of their fields. Each row comes with its place."""
+    """Convert rows to problems. Each row comes with its location, for error messages."""
     found, wrong = list[Problem](), list[str]()
     seen: dict[str, str] = {}
     for where, row in rows:
@@ -139,7 +143,7 @@ def picked(
             each = _read(row, question, answer)
             first = seen.setdefault(" ".join(each.question.split()), where)
             if first != where:
-                raise ValueError(f"the same question as in {first}")
+                raise ValueError(f"same question as {first}")
             found.append(each)
         except ValueError as error:
             wrong.append(f"{where}: {error}")
@@ -147,7 +151,7 @@ def picked(
         more = f"\n... and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise SettingsError(f"{source}:\n" + "\n".join(wrong[:5]) + more, field="task")
     if not found:
-        raise SettingsError(f"{source}: holds no problem", field="task")
+        raise SettingsError(f"{source}: contains no problems", field="task")
     return found
 
 
@@ -155,7 +159,7 @@ def _read(row: Mapping[str, Any], question: str, answer: str) -> Problem:
     asked, told = _text(row, question), _text(row, answer)
     working, mark, final = told.rpartition(MARK)
     if mark and not final.strip():
-        raise ValueError(f"{answer!r} has nothing after its {MARK}")
+        raise ValueError(f"{answer!r} has no text after {MARK}")
     return Problem(asked, final.strip() if mark else told.strip(), working.strip())
 
 
@@ -164,9 +168,9 @@ def _text(row: Mapping[str, Any], field: str) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     if field not in row:
-        raise ValueError(f"has no {field!r}; it has {_listed(row)}")
+        raise ValueError(f"has no field {field!r}; it has {_listed(row)}")
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{field!r} must be a text, and is {msgspec.json.encode(row[field]).decode()[:40]}")
+        raise ValueError(f"{field!r} must be a non-empty text, but is {msgspec.json.encode(row[field]).decode()[:40]}")
     return value
 
 

@@ -1,14 +1,14 @@
-"""Races: a genome meets the problems in blocks, the same for all, for as long as it is worth it.
+"""Racing: genomes are evaluated on blocks of problems, and weak ones are dropped early.
 
-It is compared with two groups of those who live, on the problems that it has met itself:
+After each block a genome is compared with two groups of the population, on the problems that it has seen:
 
-    behind the middle   it has no place among them, and goes no further
-    behind the best     it lives, and may be a parent; but it will not win, so that it need not meet the rest
-    neither             on with the next block, which is larger
+    below the median group   it is dropped
+    below the best group     it stays as a possible parent, but is not evaluated further and cannot win
+    neither                  it is evaluated on the next block, which is larger
 
-What is compared is pairs: the scores of two on the same problem. That makes much of the luck of the draw cancel. And it
-is groups, not the best alone: the best of many was lucky, and next to it everybody seems to be behind. A race saves
-asks; it proves nothing, and what a report says rests on the sealed test alone.
+Scores are compared in pairs, on the same problems, which removes most of the variance between problems. The groups have
+several members because the single best genome was also lucky. Racing saves requests. It proves nothing: the claims of a
+report rest on the held-out test alone.
 """
 
 from __future__ import annotations
@@ -22,52 +22,55 @@ import msgspec
 from groundswell.errors import SettingsError
 
 Scores = Sequence[float | None]
-"""By problem, from 0 to 1; None where one is missing."""
+"""One score per problem, from 0 to 1; None if it is missing."""
 Standing = Literal["behind", "middling", "ahead"]
 FEWEST = 3
-"""So many must live before anybody is raced against them."""
+"""Minimum size of the population for racing."""
 GROUP = 5
-"""So many are the best, and so many the middle."""
+"""Size of the best group and of the median group."""
 ROUNDING = 1e-9
-"""Sums that are equal differ by rounding."""
+"""Tolerance for rounding errors."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How races are run."""
+    """The rules of racing."""
 
     racing: bool = True
     block: int = 20
-    """Problems of the first block."""
+    """Number of problems in the first block."""
     growth: float = 1.5
-    """How much larger each block is than the one before: one that is still there is worth a better look."""
+    """Size of each block relative to the one before."""
     doubt: float = 0.3
-    """A genome goes on while it is at least this likely to score so badly by chance, if it were as good."""
+    """A genome continues while the one-sided p-value of being worse is at least this."""
 
     def __post_init__(self) -> None:
         if self.block < 1:
             raise SettingsError(f"block {self.block}: must be at least 1", field="block")
         if not 1 <= self.growth <= 10:
-            raise SettingsError(f"growth {self.growth:g}: from 1 to 10", field="growth")
+            raise SettingsError(f"growth {self.growth:g}: must be from 1 to 10", field="growth")
         if not 0 < self.doubt < 0.5:
-            raise SettingsError(f"doubt {self.doubt:g}: must lie between 0 and 0.5", field="doubt")
+            raise SettingsError(f"doubt {self.doubt:g}: must be between 0 and 0.5", field="doubt")
 
 
 class Racer(NamedTuple):
-    """What is compared: scores; and what one has beside them, in scores: so much on every problem, whatever it is."""
+    """The values that racing compares: scores, and a constant bonus per problem for other parts of the fitness."""
 
     scores: Scores
     beside: float = 0.0
 
 
 class Rivals(NamedTuple):
-    """Whom a newcomer meets in its race: two groups, by the means of their members."""
+    """The two groups that a new genome is compared with, as mean scores of their members."""
 
     middle: Racer
     best: Racer
 
     @classmethod
     def of(cls, living: Sequence[Racer], problems: int) -> Rivals | None:
-        """Of those who live, the fittest first; None while they are too few. The best are those who met everything."""
+        """The groups of a population, sorted by fitness; None if it is too small.
+
+        The best group contains only genomes that were evaluated on all problems.
+        """
         if len(living) < FEWEST:
             return None
         begin = max(0, len(living) // 2 - GROUP // 2)
@@ -75,13 +78,13 @@ class Rivals(NamedTuple):
         return cls(_mean(living[begin : begin + GROUP], problems), _mean(whole[:GROUP], problems))
 
     def standing(self, one: Racer, doubt: float) -> Standing:
-        """How one does who has met the first so many problems."""
+        """Compare a genome with both groups, on the problems that it has seen."""
         if behind(one, self.middle, doubt):
             return "behind"
         return "middling" if behind(one, self.best, doubt) else "ahead"
 
     def expected(self, scores: Scores) -> float:
-        """The mean score of one on all problems, from how it compares with the best on those that it met."""
+        """Estimate the mean score on all problems, from the difference to the best group on the problems seen."""
         pairs = _pairs(scores, self.best.scores)
         known = [score for score in self.best.scores if score is not None]
         found = sum(known) / len(known) + sum(one - other for one, other in pairs) / len(pairs)
@@ -89,7 +92,7 @@ class Rivals(NamedTuple):
 
 
 def blocks(rules: Rules, problems: int) -> Iterator[range]:
-    """The blocks of a race: all problems, each once, in their order."""
+    """The blocks of problems, in order."""
     if not rules.racing:
         yield range(problems)
         return
@@ -101,16 +104,16 @@ def blocks(rules: Rules, problems: int) -> Iterator[range]:
 
 
 def behind(one: Racer, other: Racer, doubt: float) -> bool:
-    """Whether a genome is behind others, on the problems that all have met."""
+    """Whether a genome is clearly worse than another or a group, on the problems that both have seen."""
     differences = [mine - theirs for mine, theirs in _pairs(one.scores, other.scores)]
     return so_bad(differences, one.beside - other.beside) < doubt
 
 
 def so_bad(differences: Sequence[float], beside: float = 0.0) -> float:
-    """How likely differences are so much to one's disadvantage, or more, if each could as well have the other sign.
+    """The one-sided p-value of these differences, if each sign were random (normal approximation).
 
-    What one has `beside` them is no matter of luck, and moves all of them; but it decides nothing by itself where there
-    are none, or hardly any: then as much doubt is left as one right answer more or less would make.
+    `beside` shifts every difference. It has no variance of its own, so the variance of one answer is added: a shift
+    alone decides nothing while there are few differences.
     """
     squares, total = sum(each * each for each in differences), sum(differences) + len(differences) * beside
     squares += abs(beside) > ROUNDING

@@ -1,4 +1,4 @@
-"""An evolution as its report reads it: the figures, and the trials of the sealed test behind them."""
+"""Read an evolution for its report: the analysis, and the trials of the held-out test."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from groundswell.program.request import Fault, Reply
 from groundswell.reporting import numbers
 from groundswell.store.journal import Store
 
+NO_DIFFERENCE = "no significant difference"
 NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
 
 
 class Solution(NamedTuple):
-    """What a model made of a problem with a prompt: its score and its reply, or why there is none."""
+    """The trial of a model, a prompt and a problem: score and reply, or the fault."""
 
     key: str
     model: str
@@ -36,7 +37,7 @@ class Solution(NamedTuple):
 
 
 class SealedProblem(NamedTuple):
-    """A problem of the sealed test, with the solutions of every prompt: one for each model."""
+    """A problem of the held-out test, with the solutions of every prompt, one per model."""
 
     number: int
     problem: Problem
@@ -45,39 +46,39 @@ class SealedProblem(NamedTuple):
 
 @dataclass(frozen=True)
 class Evolved:
-    """What the report of an evolution is made of."""
+    """The data of the report."""
 
     record: RunRecord
     settings: Evolution
     analysis: Analysis
     summary: Summary
     solution: Callable[[str, str], Solution] = Solution
-    """Reads a trial of the sealed test, given its key and its model."""
+    """Reads a trial of the held-out test, given its key and its model."""
     validated: Mapping[str, Scores] = field(default_factory=dict)
-    """The scores on the validation set of the prompts that went to the sealed test, as far as they are stored."""
+    """The validation scores of the prompts in the held-out test, as far as they are stored."""
     held: Store | None = None
 
     def named(self, name: str) -> Tested:
-        """A prompt on the sealed test, by name."""
+        """A prompt on the held-out test, by name."""
         return next(each for each in self.analysis.tested if each.name == name)
 
     @property
     def winner(self) -> Tested:
-        """The evolved prompt on the sealed test."""
+        """The evolved prompt on the held-out test."""
         return self.named(self.analysis.evolution.name)
 
     @property
     def is_accuracy(self) -> bool:
-        """Whether fitness is accuracy and nothing else."""
+        """Whether fitness is accuracy alone."""
         parts = self.settings.fitness
         return not (parts.consistency or parts.efficiency or parts.diversity or parts.length)
 
     def fitness(self, value: float | None) -> str:
-        """A fitness in words: accuracy in percent, a mixture as a number."""
+        """Format a fitness: accuracy in percent, a weighted sum as a number."""
         return numbers.percent(value) if self.is_accuracy else numbers.number(value, 3)
 
     def sealed_problem(self, number: int) -> SealedProblem:
-        """A problem of the sealed test as the store has it. A prompt that two searches came to is read once."""
+        """Read a problem of the held-out test from the store. A prompt that two searches found is read once."""
         read: dict[str, Solution] = {}
         found = {}
         for tested in self.analysis.tested:
@@ -87,14 +88,14 @@ class Evolved:
         return SealedProblem(number, self.settings.problems.test[number], found)
 
     def sealed_test(self) -> Iterator[SealedProblem]:
-        """All problems of the sealed test, read one after the other."""
+        """All problems of the held-out test, read one by one."""
         return map(self.sealed_problem, range(len(self.settings.problems.test)))
 
 
 def read_evolution(held: Store, record: RunRecord) -> Evolved:
-    """What the store has of an evolution. Its trials are gone through once; replies are read when they are shown."""
+    """Read an evolution from the store in one pass over its trials. Replies are read when they are shown."""
     if record.analysis is None:
-        raise RunError(f"run {record.title!r} has no figures yet: resume it first")
+        raise RunError(f"run {record.title!r} is not complete, so it has no results yet. Resume it first")
     settings = msgspec.json.decode(record.settings or "{}", type=Evolution)
     analysis = msgspec.json.decode(record.analysis, type=Analysis)
     results, first = held.results(record), record.span[0]
@@ -126,38 +127,38 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved:
 
 
 def _keys(settings: Evolution, tested: Tested, part: Part, number: int) -> list[str]:
-    """The keys of the trials of a prompt on a problem: one for each model."""
+    """The trial keys of a prompt on a problem, one per model."""
     return model_keys(f"{called(tested.genome, part)}/{number}", settings.models)
 
 
 def prompt_name(name: str) -> str:
-    """What a prompt of the sealed test is called: that of a search has the name of the search."""
+    """The display name of a prompt on the held-out test."""
     return NAMES.get(name, name)
 
 
 def search_name(name: str) -> str:
-    """What a search is called."""
+    """The display name of a search."""
     return name if name == EVOLUTION else prompt_name(name)
 
 
 def is_same(analysis: Analysis, other: str) -> bool:
-    """Whether another search came to the very prompt that evolved."""
+    """Whether another search found the same prompt as the evolution."""
     prompts = {each.name: each.genome for each in analysis.tested}
     return prompts.get(other) == prompts[analysis.evolution.name]
 
 
 def standing(analysis: Analysis, other: str) -> str:
-    """How the evolved prompt compares with another, in a word or two."""
+    """The verdict of a comparison with another prompt."""
     if is_same(analysis, other):
-        return "the same prompt"
-    return {"ahead": "better", "behind": "worse", "open": "not told apart"}[analysis.standing(other)]
+        return "same prompt"
+    return {"ahead": "better", "behind": "worse", "open": NO_DIFFERENCE}[analysis.standing(other)]
 
 
 def points(value: float | None, signed: bool = True) -> str:
-    """A difference of shares, in percentage points."""
+    """Format a difference of shares in percentage points."""
     return numbers.NONE if value is None else numbers.number(100 * value, 1, signed)
 
 
 def points_between(low: float | None, high: float | None) -> str:
-    """An interval of a difference, in percentage points."""
+    """Format the interval of a difference in percentage points."""
     return numbers.NONE if low is None or high is None else f"{points(low)} to {points(high)}"

@@ -1,11 +1,12 @@
-"""A search for a good prompt, in a steady state: births overlap, and nothing depends on which of them is faster.
+"""A steady-state search for a good prompt. Births overlap, and the result does not depend on their speed.
 
-Births are numbered. Birth n is decided from the genomes that were born W or more before it, once all of those are done;
-so W genomes are on their way at a time, and the same seed gives the same genomes, whatever the network does.
+A birth creates one genome and evaluates it. Births are numbered. Birth n uses only the results of births up to n - W,
+and waits for these. So W genomes are evaluated at the same time, and the same seed gives the same genomes, whatever the
+network does.
 
-    Search.run   the births, one after the other
-    _born        one of them: bred, then raced
-    _fold        what it changes, in the order of births
+    Search.run   starts the births in order
+    _born        one birth: create the genome, then race it
+    _fold        applies a birth to the population, in the order of births
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
 DEEPEST = 3
-"""The most operators that a random search applies to a seed."""
+"""Maximum number of operators that random search applies to a seed."""
 SHOWN = 3
-"""Failures that a model is shown."""
+"""Number of failed problems shown to a model that writes a prompt."""
 AGAIN = 3
-"""How often one that was born before is changed once more, to be somebody else."""
+"""Maximum number of further random edits to a child that duplicates a known prompt."""
 
 
 class Plan(NamedTuple):
-    """How a child comes to be: by which operators, one after the other, and from whom."""
+    """How to create a child: the operators, applied in order, and the parents."""
 
     operators: tuple[str, ...]
     parents: tuple[Member, ...]
 
 
 class Purse(NamedTuple):
-    """The most that a search may spend. None: as much as it likes."""
+    """The budget of a search. None: no limit."""
 
     asks: int | None = None
     usd: float | None = None
@@ -60,11 +61,11 @@ class Purse(NamedTuple):
 
 UNLIMITED = Purse()
 Planner = Callable[["Search", Random, int], Plan]
-"""Decides a birth, when all that it may know is folded."""
+"""Plans a birth from the population that it may use."""
 
 
 class Bred(NamedTuple):
-    """A child, and what it took to get it; or why there is none, and then the genome is its first parent's."""
+    """A child and the cost of creating it. If creation failed, `why` is set and the genome is its first parent's."""
 
     genome: Genome
     operator: str
@@ -75,7 +76,7 @@ class Bred(NamedTuple):
 
 
 class Search:
-    """One search: an evolution, or one of those that it is compared with. `size` is the most that live."""
+    """One search: the evolution or a baseline. `size` is the population size; None keeps every survivor."""
 
     def __init__(self, run: Run, settings: Evolution, examiner: Examiner, name: str, size: int | None = None) -> None:
         self.settings = settings
@@ -89,25 +90,25 @@ class Search:
         self.asks = 0
         self.usd: float | None = 0.0
         self.saved_by_racing = self.saved_as_known = 0
-        """Asks that it could do without: races that ended early, and prompts that were known already."""
+        """Requests saved because candidates were dropped early, and because duplicates are not evaluated again."""
         self.since_better = 0
-        """Births since the best was born."""
+        """Births since the current best genome."""
         self._run = run
-        self._writing = Outage(run, called="prompt that a model is to write")
+        self._writing = Outage(run, called="request for a new prompt")
         self._first: dict[str, int] = {}
         self._past = deque[Population](maxlen=settings.genome_batch_size)
         self._lived: dict[str, Fate] = {}
         self._counted: dict[str, int] = {}
         self._met = self._met_for = 0
-        """Problems that genomes met, and the asks that this took."""
+        """Number of evaluations so far, and the requests they took."""
         self._began, self._lately = run.clock.now(), 0
         self._seconds: dict[int, float] = {}
 
     async def run(self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED) -> str:
-        """Let genomes be born until it is over; says why it is.
+        """Create and evaluate genomes until `over` gives a reason to stop; returns the reason.
 
-        None is begun while those on their way are to take all that is left in the purse, if they take what others took
-        lately. So a search oversteps its purse by about its last birth, however many are on their way at a time.
+        No birth starts while the births in progress are expected to use up the rest of the budget. Their use is
+        predicted from recent births. So a search exceeds its budget by about its last birth.
         """
         window, going = self.settings.genome_batch_size, deque[asyncio.Task[Member]]()
         try:
@@ -123,6 +124,7 @@ class Search:
                 self.started += 1
             while going:
                 self._fold(await going.popleft())
+            self._run.report(len(self.members), {}, f"{self.name}: done, best {self._best:.3f}", who=self.name)
             return why
         finally:
             for task in going:
@@ -130,7 +132,7 @@ class Search:
             await asyncio.gather(*going, return_exceptions=True)
 
     def _promised(self, purse: Purse, going: int) -> bool:
-        """Whether all is spent, counting what so many births on their way will take: each as much as others lately."""
+        """Whether the budget is used up, including the predicted use of the births in progress."""
         if purse == UNLIMITED or not self.members:
             return purse != UNLIMITED
         lately = self.members[-max(self.settings.population_size, 2 * self.settings.genome_batch_size) :]
@@ -141,16 +143,16 @@ class Search:
         return purse.usd is not None and usd >= purse.usd
 
     def known_to(self, number: int) -> Population:
-        """Who lives, as far as a birth may know: of those that were born W or more before it."""
+        """The population that a birth may use: that after the last birth which is W or more before it."""
         more = len(self.members) - self._old_enough(number)
         return self._past[-1 - more] if more < len(self._past) else Population()
 
     def _old_enough(self, number: int) -> int:
-        """How many were born W or more before a birth."""
+        """The number of births that are W or more before this one."""
         return max(0, number - self.settings.genome_batch_size + 1)
 
     def seeds_of(self, number: int) -> tuple[Member, ...]:
-        """What everything descends from; where a birth may know it, with what they failed on."""
+        """The seed prompts as parents, with their scores if this birth may use them."""
         there = self.members[: min(len(self.settings.seeds), self._old_enough(number))]
         to_come = list(enumerate(self.settings.seeds))[len(there) :]
         return (*there, *(Member(born, genome, "seed") for born, genome in to_come))
@@ -163,7 +165,7 @@ class Search:
         began, before = run.clock.now(), run.counters.settled
         child = await self._conceived(number, plan, known)
         self._seconds[number] = run.clock.now() - began
-        if run.counters.settled > before:  # else an earlier session did all of it
+        if run.counters.settled > before:  # otherwise an earlier session has done it all
             self._lately += len(child.scores)
         return child
 
@@ -179,12 +181,12 @@ class Search:
         return Member(number, genome, operator, parents, fate=fate, asks=asks, usd=usd, why=why)
 
     def _was_born(self, genome: Genome, number: int) -> bool:
-        """Whether it is among those that birth `number` may know of."""
+        """Whether the genome duplicates one that birth `number` may use."""
         first = self._first.get(genome.text)
         return first is not None and first <= number - self.settings.genome_batch_size
 
     async def _bred(self, number: int, plan: Plan) -> Bred:
-        """Make the child. One that was born before is changed by a word or two, where words may be changed."""
+        """Create the child. A duplicate gets a few more random edits, if random edits are enabled."""
         one, other = plan.parents[0].genome, plan.parents[-1].genome
         asks, told = 0, "+".join(plan.operators)
         usd: float | None = 0.0
@@ -218,7 +220,7 @@ class Search:
     async def _written(
         self, place: str, operator: str, parents: tuple[Genome, ...], failures: tuple[Failure, ...]
     ) -> Written:
-        """Have a model write. The key names what it works from: if that changes, so does the trial."""
+        """Let a model write a prompt. The key of the trial includes a digest of the parents and the failures."""
         settings = self.settings
         spec = Breeding(
             operator, parents, settings.by, failures, seed_of(self._run.record.seed, self.name, place) % 2**31
@@ -228,7 +230,7 @@ class Search:
         return outcome.unwrap()
 
     def _failures(self, parent: Member, number: int) -> tuple[Failure, ...]:
-        """Some of what a parent failed on."""
+        """A sample of the problems that a parent failed on."""
         failed = [at for at, score in enumerate(parent.scores) if score is not None and score < 1]
         chosen = sorted(self._draw("failures", number).sample(failed, min(SHOWN, len(failed))))
         problems = self.examiner.problems("train")
@@ -236,7 +238,7 @@ class Search:
         return tuple(Failure(problems[at].question, problems[at].answer, said.get(at, "")) for at in chosen)
 
     async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
-        """Let it meet the problems, block by block, for as long as it may be among the best."""
+        """Evaluate a genome block by block, until it is clearly worse or has seen all problems."""
         settings, rules, cells = self.settings, self.settings.rules, list[Cell]()
         problems, races = len(self.examiner.problems("train")), rules.racing and settings.fitness.accuracy
         rivals = Rivals.of([each.racer for each in known.members], problems) if races else None
@@ -257,7 +259,7 @@ class Search:
         return child
 
     def _so_far(self, child: Member, cells: Sequence[Cell], diversity: float, accuracy: float | None = None) -> Member:
-        """A newcomer, by the problems that it has met, and by its accuracy on all if that is estimated."""
+        """The child with the results so far; `accuracy` replaces its mean score by an estimate for all problems."""
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
@@ -276,7 +278,7 @@ class Search:
         )
 
     def _fold(self, child: Member) -> None:
-        """Take a genome in, when all that were born before it have been."""
+        """Apply a birth to the population, in the order of births."""
         text, before = child.genome.text, self.population.best
         self._first.setdefault(text, child.born)
         child = self._paid(child)
@@ -284,7 +286,7 @@ class Search:
             child = msgspec.structs.replace(child, fate="known")
         self.members.append(child)
         if child.fate in LIVING:
-            if text in self._lived:  # a twin, that went less far
+            if text in self._lived:  # a duplicate that was evaluated on fewer problems
                 self.population = self.population.without(text)
             self._lived[text] = child.fate
             draw = self._draw("fold", child.born)
@@ -298,9 +300,9 @@ class Search:
         self._tell(child)
 
     def _paid(self, child: Member) -> Member:
-        """Count what its birth and its races took, and what was saved: races that ended early, and what was known."""
+        """Add up what creating and evaluating a genome took, and what racing and duplicates saved."""
         text, met, problems = child.genome.text, len(child.scores), len(self.examiner.problems("train"))
-        known = min(met, self._counted.get(text, 0))  # so many a twin has met
+        known = min(met, self._counted.get(text, 0))  # problems of a duplicate that are evaluated already
         self._counted[text] = max(met, self._counted.get(text, 0))
         races = self.examiner.spent(child.genome, "train", range(known, met))
         self._met, self._met_for = self._met + met - known, self._met_for + races.asks
@@ -313,14 +315,18 @@ class Search:
         return msgspec.structs.replace(child, asks=asks, usd=usd)
 
     def _note(self) -> None:
-        """Write down how the search stands."""
+        """Record the state of the search for its curve."""
         living = self.population.members
         mean = sum(each.fitness for each in living) / len(living) if living else 0.0
-        best = self.population.best.fitness if self.population.best is not None else 0.0
-        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread, self.usd))
+        self.curve.append(Moment(len(self.members), self.asks, self._best, mean, self.population.spread, self.usd))
+
+    @property
+    def _best(self) -> float:
+        """The fitness of the best genome; 0 while there is none."""
+        return 0.0 if self.population.best is None else self.population.best.fitness
 
     def _tell(self, child: Member) -> None:
-        """Say how the search stands, after each birth."""
+        """Report the state of the search after each birth."""
         run, elapsed = self._run, self._run.clock.now() - self._began
         speed = self._lately / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
@@ -329,13 +335,13 @@ class Search:
 
 
 def _parents(plan: Plan) -> tuple[int, ...]:
-    """Those that a child has something of: of the second only where an operator takes two."""
+    """The parents that contribute to a child: the second one only if an operator takes two."""
     two = any(PARENTS.get(operator) == 2 or operator in CROSSOVERS for operator in plan.operators)
     return tuple(dict.fromkeys(each.born for each in plan.parents[: 2 if two else 1]))
 
 
 def _figures(search: Search, child: Member, *, seconds: float, speed: float, cached: int) -> dict[str, float]:
-    """Those of the birth, which took so many seconds, and of the search, which meets so many problems a second."""
+    """The figures of a birth and of its search, for listeners."""
     last, best = search.curve[-1] if search.curve else None, search.population.best
     found = {
         "birth": float(child.born),
@@ -357,18 +363,10 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
 
 
 def _words(search: Search, figures: dict[str, float]) -> str:
-    """The same in a line."""
+    """The progress line of a search. Speed, cache hits and cost of the run are shown by the display itself."""
     births, whole = len(search.members), search.settings.max_generations
-    stand = f"{births:,} births" if search.size is None else f"{figures['generation']:.1f} of {whole:,} generations"
-    saved = search.saved_by_racing + search.saved_as_known
-    said = [
-        f"{search.name}: {stand}",
-        f"best {figures['best']:.3f}",
-        f"spread {figures['spread']:.2f}",
-        f"{search.asks:,} asks",
-        f"{saved:,} saved",
-    ]
-    if cached := figures["from_cache"]:
-        said[-1] += f" ({cached:,.0f} replies from the cache)"
-    said.append(f"{figures['problems_per_second']:,.0f} problems/s")
-    return ", ".join([*said, *([f"${search.usd:,.4f}"] if search.usd else [])])
+    if search.size is None:
+        at = f"{births:,} candidate{'s' * (births != 1)}"
+    else:
+        at = f"generation {figures['generation']:.1f} of {whole:,}"
+    return f"{search.name}: {at}, best {figures['best']:.3f}, {search.asks:,} requests"

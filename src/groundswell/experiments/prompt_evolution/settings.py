@@ -32,40 +32,40 @@ MIX: dict[str, float] = {
     "two_point": 0.5,
     "uniform": 1.0,
 }
-"""How often each operator is drawn."""
+"""Relative frequency of each operator."""
 EMULATED = "emulated/gpt-4o-mini"
 SEED_PROMPT = "Solve the following word problem and give the number."
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """When an evolution ends before its last generation. None: not for this reason."""
+    """Conditions that end a search before its last generation. None switches a condition off."""
 
     target: float | None = None
-    """The best fitness has reached this."""
+    """Stop when the best candidate has this fitness."""
     plateau: int | None = 10
-    """Generations without a better one."""
+    """Stop after this many generations without a new best candidate."""
     least_spread: float | None = None
-    """The members of the population differ by no more."""
+    """Stop when the mean distance between two members of the population is this or less."""
     asks: int | None = None
-    """So many are spent, those of the writer with them."""
+    """Stop after this many requests, including those of the writer."""
     usd: float | None = None
-    """So many dollars are spent."""
+    """Stop when the search has cost this many dollars."""
 
 
 class Evolution(msgspec.Struct, frozen=True, kw_only=True):
-    """What is evolved, on which problems, by whom, and for how long."""
+    """The settings of an evolution, as the driver takes them."""
 
     models: tuple[str, ...] = (EMULATED,)
-    """Who solves the problems: of several, all, and what counts is their mean."""
+    """Models that solve the problems. With several, the mean score counts."""
     writer: str = ""
-    """Who writes prompts; the first of the models, unless named."""
+    """Model that writes prompts. Empty: the first of `models`."""
     problems: Problems = msgspec.field(default_factory=generated)
     metric: str = "number"
     seeds: tuple[Genome, ...] = (Genome(SEED_PROMPT),)
     population_size: int = 50
     max_generations: int = 100
     genome_batch_size: int = 10
-    """Genomes on their way at a time: a birth knows those that were born so many before it, and none after."""
+    """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     rules: Rules = Rules()
     selection: Selection = "tournament"
     tournament: int = 3
@@ -74,7 +74,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     fitness: Weights = PLAIN
     stops: Stops = Stops()
     finalists: int = 10
-    """So many of the fittest are tried on the validation set, which chooses the winner."""
+    """Number of best genomes that are evaluated on the validation set, which chooses the winner."""
     baselines: tuple[Baseline, ...] = BASELINES
     temperature: float | None = 0.0
     max_tokens: int = 300
@@ -91,37 +91,42 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
         if not self.models:
-            raise SettingsError("models: at least one is needed", field="models")
+            raise SettingsError("models: name at least one model", field="models")
         if not self.seeds:
-            raise SettingsError("seeds: at least one prompt is needed to begin with", field="seeds")
+            raise SettingsError("seeds: give at least one seed prompt", field="seeds")
         if not all(seed.text.strip() for seed in self.seeds):
-            raise SettingsError("seeds: one of them is empty; write a prompt", field="seeds")
+            raise SettingsError("seeds: a seed prompt is empty; write a prompt", field="seeds")
         if not 0 <= self.elite < self.population_size:
             raise SettingsError(
-                f"elite {self.elite}: from 0 to {self.population_size - 1}, one less than the population", field="elite"
+                f"elite {self.elite}: must be from 0 to {self.population_size - 1}, one less than the population size",
+                field="elite",
             )
         if self.selection not in SELECTIONS:
-            raise SettingsError(f"selection {self.selection!r}: there are {', '.join(SELECTIONS)}", field="selection")
+            raise SettingsError(
+                f"selection {self.selection!r}: must be one of {', '.join(SELECTIONS)}", field="selection"
+            )
         if unknown := [name for name in self.operators if name not in OPERATORS]:
             raise SettingsError(
-                f"operators: there is no {unknown[0]!r}; there are {', '.join(OPERATORS)}", field="operators"
+                f"operators: unknown operator {unknown[0]!r}; choose from {', '.join(OPERATORS)}", field="operators"
             )
         if not any(self.operators.values()) or min(self.operators.values()) < 0:
-            raise SettingsError("operators: weights must be positive, for one of them at least", field="operators")
+            raise SettingsError(
+                "operators: weights must be 0 or more, and at least one must be more than 0", field="operators"
+            )
         if not isfinite(sum(self.operators.values())):
-            raise SettingsError("operators: weights must be numbers that can be added up", field="operators")
+            raise SettingsError("operators: weights must be finite numbers", field="operators")
 
     @property
     def births(self) -> int:
-        """The most genomes that are born."""
+        """The maximum number of genomes in the search."""
         return self.population_size * self.max_generations
 
     @property
     def whole(self) -> int:
-        """The asks of a genome that meets all problems."""
+        """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
 
     @property
     def by(self) -> str:
-        """Who writes prompts."""
+        """The model that writes prompts."""
         return self.writer or self.models[0]

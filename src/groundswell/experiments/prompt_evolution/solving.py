@@ -1,4 +1,4 @@
-"""One genome on one problem, by one model: one trial."""
+"""The main program: one model solves one problem with one prompt. One trial."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from groundswell.program.tally import Tally
 from groundswell.program.trial import Trial, program
 
 SHOWN = 400
-"""Characters of a reply."""
+"""Characters of a wrong reply that are kept."""
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that it takes to try a prompt on a problem."""
+    """The spec of a trial: a prompt on a problem."""
 
     model: str
     prompt: str
@@ -28,21 +28,21 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it."""
+    """The result of a trial."""
 
     score: float
     answer: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     said: str = ""
-    """How a reply that is not right ends: what a model is shown that is to write a better prompt."""
+    """The end of a wrong reply, which is shown to the model that writes a better prompt."""
     judged: Tally = {}
-    """What a metric asked."""
+    """Requests that the metric made."""
 
 
 @program("prompt_evolution/solve", version=1)
 async def solve(trial: Trial, spec: Attempt) -> Solved:
-    """Ask, find the answer, score it."""
+    """Ask the model, find the answer in its reply, and score it."""
     reply = await trial.ask(
         spec.model,
         [system(spec.prompt), user(spec.problem.question)],

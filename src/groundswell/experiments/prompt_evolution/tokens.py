@@ -1,6 +1,6 @@
-"""Token operators: they change prompts word by word, by chance alone, and ask nobody.
+"""Token operators: random word-level edits and crossovers, without a model.
 
-Mutations take a genome; crossovers take two. What they draw from is a `Random` of the birth's own.
+Mutations take one genome, crossovers two. Each birth has its own random generator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Crossover = Callable[[Genome, Genome, Random], Genome]
 
 @cache
 def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """What may stand for a word, and what may be put in."""
+    """Synonyms by word, and phrases that may be inserted."""
     found = tomllib.loads(FILE.read_text(encoding="utf-8"))
     neighbours: dict[str, tuple[str, ...]] = {}
     for group in found["neighbours"]:
@@ -32,7 +32,7 @@ def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
 
 
 def insert(genome: Genome, draw: Random) -> Genome:
-    """Put a word or a phrase in: a sentence between sentences, anything else between words."""
+    """Insert a phrase: a sentence between sentences, anything else between words."""
     phrase = draw.choice(_words()[1])
     parts = tokens(genome.instruction)
     places = [at for at in range(len(parts) + 1) if at in (0, len(parts)) or _ends(parts[at - 1])]
@@ -41,7 +41,7 @@ def insert(genome: Genome, draw: Random) -> Genome:
 
 
 def delete(genome: Genome, draw: Random) -> Genome:
-    """Leave a word out, or a worked example. Something always stays."""
+    """Delete a word or a worked example. The instruction keeps at least one word."""
     if genome.examples and draw.random() < 0.2:
         at = draw.randrange(len(genome.examples))
         return msgspec.structs.replace(genome, examples=genome.examples[:at] + genome.examples[at + 1 :])
@@ -53,7 +53,7 @@ def delete(genome: Genome, draw: Random) -> Genome:
 
 
 def swap(genome: Genome, draw: Random) -> Genome:
-    """Let two words change places."""
+    """Swap two words."""
     parts = tokens(genome.instruction)
     if len(parts) < 2:
         return genome
@@ -63,7 +63,7 @@ def swap(genome: Genome, draw: Random) -> Genome:
 
 
 def duplicate(genome: Genome, draw: Random) -> Genome:
-    """Say a word twice."""
+    """Duplicate a word."""
     parts = tokens(genome.instruction)
     if not parts:
         return genome
@@ -72,7 +72,7 @@ def duplicate(genome: Genome, draw: Random) -> Genome:
 
 
 def neighbour(genome: Genome, draw: Random) -> Genome:
-    """Put a word of like meaning for one."""
+    """Replace a word by a synonym."""
     parts, known = tokens(genome.instruction), _words()[0]
     places = [at for at, part in enumerate(parts) if _bare(part) in known]
     if not places:
@@ -87,14 +87,14 @@ def neighbour(genome: Genome, draw: Random) -> Genome:
 
 
 def single_point(one: Genome, other: Genome, draw: Random) -> Genome:
-    """The beginning of one, the end of the other."""
+    """The beginning of one parent and the end of the other."""
     first, second = tokens(one.instruction), tokens(other.instruction)
     share = draw.random()
     return _child(one, other, first[: round(share * len(first))] + second[round(share * len(second)) :], draw)
 
 
 def two_point(one: Genome, other: Genome, draw: Random) -> Genome:
-    """One of them, with a stretch from the other in its midst."""
+    """One parent, with a middle section from the other."""
     first, second = tokens(one.instruction), tokens(other.instruction)
     low, high = sorted((draw.random(), draw.random()))
     middle = second[round(low * len(second)) : round(high * len(second))]
@@ -102,7 +102,7 @@ def two_point(one: Genome, other: Genome, draw: Random) -> Genome:
 
 
 def uniform(one: Genome, other: Genome, draw: Random) -> Genome:
-    """Sentence by sentence, from one or from the other."""
+    """Each sentence from one parent or the other."""
     first, second = _sentences(one.instruction), _sentences(other.instruction)
     found = list[str]()
     for at in range(max(len(first), len(second))):
@@ -122,7 +122,7 @@ CROSSOVERS: dict[str, Crossover] = {"single_point": single_point, "two_point": t
 
 
 def _child(one: Genome, other: Genome, parts: list[str], draw: Random) -> Genome:
-    """A child of two: examples of both, each by the flip of a coin, and the form of one of them."""
+    """A child of two parents: each of their examples with probability 0.5, and the answer format of one parent."""
     known = dict.fromkeys((*one.examples, *other.examples))
     examples = tuple(each for each in known if draw.random() < 0.5)
     form = draw.choice((one.answer_format, other.answer_format))
@@ -131,7 +131,7 @@ def _child(one: Genome, other: Genome, parts: list[str], draw: Random) -> Genome
 
 
 def _told(genome: Genome, parts: list[str]) -> Genome:
-    """The genome with these words for its instruction; where two would run together a space comes between."""
+    """The genome with these words as its instruction, with spaces between them."""
     found = list[str]()
     for part in parts:
         if found and part and not found[-1][-1:].isspace() and not part[0].isspace():
@@ -152,7 +152,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _ends(token: str) -> bool:
-    """Whether a sentence ends here."""
+    """Whether a sentence ends with this word."""
     return token.rstrip()[-1:] in ".!?:" or "\n" in token
 
 

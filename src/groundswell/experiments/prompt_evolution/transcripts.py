@@ -1,4 +1,4 @@
-"""The sealed test as people read it: every problem, and the replies that it got with each of the compared prompts."""
+"""Transcripts of the held-out test: every problem, with the reply for each of the compared prompts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from groundswell.experiments.prompt_evolution.analysis import SEED
 from groundswell.experiments.prompt_evolution.reading import Evolved, SealedProblem, Solution, prompt_name
 from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
 
-LEGEND: dict[Look, str] = {"green": "the answer that was read, right", "orange": "the answer that was read, wrong"}
+LEGEND: dict[Look, str] = {"green": "extracted answer, correct", "orange": "extracted answer, wrong"}
 BY_ANSWER = ("number", "text")
-"""Metrics that compare the answer that is found in a reply."""
+"""Metrics that compare the answer extracted from the reply."""
 ONLY_EVOLVED, ONLY_SEED = "evolved right, seed wrong", "seed right, evolved wrong"
 SIDES = {"evolution": 0, "random": 2, "best_of_n": 3}
 OF_SEED, OF_PROBLEM = 4, 5
-"""Sides give the colours. None is 1, which is for the second speaker of a conversation."""
+"""Sides determine the colours. Side 1 is not used: it belongs to the second speaker of a conversation."""
 LONGEST_TITLE = 80
 
 
 def transcripts_block(found: Evolved) -> Transcripts:
-    """All problems of the sealed test; a terminal shows the first that the evolved prompt alone solves."""
+    """All problems of the held-out test. A terminal shows the first that only the evolved prompt solves."""
     return Transcripts(
         id="transcripts",
         items=lambda: (transcript_of(found, each) for each in found.sealed_test()),
         filters=("outcome", "whose reply is right", "missing"),
         legend=LEGEND if found.settings.metric in BY_ANSWER else {},
         command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
-        about="Every problem of the sealed test, with the reply that each of the compared prompts led to. The key is "
-        "that of the trial with the evolved prompt; tests.csv has the keys of all.",
+        about="Every problem of the held-out test, with the reply for each of the compared prompts. The key is that of "
+        "the trial with the evolved prompt; tests.csv has the keys of all trials.",
         example=partial(_example, found),
     )
 
@@ -43,10 +43,10 @@ def _example(found: Evolved) -> Transcript | None:
 
 
 def _outcome(found: Evolved, number: int) -> str:
-    """How the evolved prompt did on a problem, beside the seed prompt."""
+    """The result of the evolved prompt on a problem, compared with the seed prompt."""
     evolved, seed = (each.scores[number] for each in (found.winner, found.named(SEED)))
     if evolved is None or seed is None:
-        return "a score is missing"
+        return "score missing"
     if {evolved, seed} <= {0, 1}:
         if evolved == seed:
             return "both right" if evolved else "both wrong"
@@ -55,11 +55,11 @@ def _outcome(found: Evolved, number: int) -> str:
 
 
 def transcript_of(found: Evolved, each: SealedProblem) -> Transcript:
-    """One problem, with all replies. What is missing is said below them."""
+    """One problem with all replies, and notes on missing ones."""
     scores = {tested.name: tested.scores[each.number] for tested in found.analysis.tested}
     asked = " ".join(each.problem.question.split())
     title = asked if len(asked) <= LONGEST_TITLE else f"{asked[:LONGEST_TITLE]}…"
-    question = Message("problem", each.problem.question, OF_PROBLEM, f"the right answer is {each.problem.answer}")
+    question = Message("problem", each.problem.question, OF_PROBLEM, f"correct answer: {each.problem.answer}")
     return Transcript(
         key=each.solutions[found.winner.name][0].key,
         title=f"Problem {each.number}: {title}",
@@ -68,14 +68,14 @@ def transcript_of(found: Evolved, each: SealedProblem) -> Transcript:
         notes=tuple(_notes(found, each)),
         tags={
             "outcome": [_outcome(found, each.number)],
-            "whose reply is right": [prompt_name(name) for name, score in scores.items() if score == 1] or ["nobody"],
-            "missing": [prompt_name(name) for name, score in scores.items() if score is None] or ["nothing"],
+            "whose reply is right": [prompt_name(name) for name, score in scores.items() if score == 1] or ["none"],
+            "missing": [prompt_name(name) for name, score in scores.items() if score is None] or ["none"],
         },
     )
 
 
 def _speakers(found: Evolved, each: SealedProblem) -> Iterator[tuple[str, int, Solution]]:
-    """Whose prompt it is, and what came of it. Searches that came to the same prompt speak as one."""
+    """Speaker, side and solution. Searches that found the same prompt share a speaker."""
     whose: dict[str, list[str]] = {}
     for name, solutions in each.solutions.items():
         whose.setdefault(solutions[0].key, []).append(name)
@@ -93,7 +93,7 @@ def _messages(found: Evolved, each: SealedProblem) -> Iterator[Message]:
             marks = _marks(found, solution, reply.text)
             yield Message(speaker, reply.text, side, _score(solution), reply.reasoning or "", marks)
         elif solved is not None and solved.said:
-            yield Message(speaker, solved.said, side, f"{_score(solution)}; the reply is not stored, only its end")
+            yield Message(speaker, solved.said, side, f"{_score(solution)}; only the end of the reply is stored")
 
 
 def _score(solution: Solution) -> str:
@@ -104,7 +104,7 @@ def _score(solution: Solution) -> str:
 
 
 def _marks(found: Evolved, solution: Solution, text: str) -> tuple[Mark, ...]:
-    """Where the answer stands that was found in a reply."""
+    """The position of the extracted answer in a reply."""
     solved = solution.solved
     if solved is None or not solved.answer or found.settings.metric not in BY_ANSWER:
         return ()
@@ -114,7 +114,7 @@ def _marks(found: Evolved, solution: Solution, text: str) -> tuple[Mark, ...]:
 
 
 def _notes(found: Evolved, each: SealedProblem) -> Iterator[str]:
-    """What of the replies is missing, and why."""
+    """Notes on missing replies and scores."""
     for speaker, _, solution in _speakers(found, each):
         if solution.fault is not None:
             what = "reply" if solution.reply is None else "score"
@@ -122,4 +122,4 @@ def _notes(found: Evolved, each: SealedProblem) -> Iterator[str]:
         elif solution.solved is None:
             yield f"The trial for {speaker} is not in the store."
         elif solution.reply is None and not solution.solved.said:
-            yield f"The reply for {speaker} is not in the store; it was {_score(solution)}."
+            yield f"The reply for {speaker} is not in the store. It was {_score(solution)}."

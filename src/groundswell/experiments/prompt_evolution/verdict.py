@@ -1,4 +1,4 @@
-"""What the sealed test says: how good each prompt is, and by how much the evolved one is better, with intervals."""
+"""The statistics of the held-out test: the score of each prompt, and the gains of the evolved one, with intervals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from groundswell.stats.compare import difference, holm, mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
 
 FEW = 14
-"""Of so many differences all signs are gone through."""
+"""With up to this many differences, all combinations of signs are enumerated."""
 DRAWS, AT_A_TIME = 20_000, 1_000
-"""Else so many are drawn, some at a time: files of problems may be long."""
+"""Otherwise this many combinations are sampled, in blocks that limit memory."""
 ROUNDING = 1e-9
-"""Sums that are equal differ by rounding."""
+"""Tolerance for rounding errors."""
 
 
 def tested(
     name: str, genome: Genome, scores: Scores, validation: float | None, by_model: dict[str, float | None]
 ) -> Tested:
-    """One prompt on the sealed test."""
+    """The result of one prompt on the held-out test."""
     there = [score for score in scores if score is not None]
     low, high = _interval(there)
     return Tested(name, genome, mean_of(scores), low, high, len(there), validation, tuple(scores), by_model)
 
 
 def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:
-    """The winner against each of the others, on the same problems."""
+    """Paired comparisons of the winner with each of the others."""
     found = {name: _gain(_pairs(winner, scores)) for name, scores in others.items()}
     adjusted = holm([p for *_, p, _ in found.values()])
     return tuple(
@@ -40,7 +40,7 @@ def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:
 
 
 class Gap(NamedTuple):
-    """By how much a prompt did better on the validation set than on the sealed test."""
+    """The validation score of a prompt minus its held-out test score."""
 
     value: float | None
     low: float | None = None
@@ -48,7 +48,7 @@ class Gap(NamedTuple):
 
 
 def gap(validated: Scores, tested: Tested) -> Gap:
-    """Validation less test, with its interval where the scores are there: the sets have no problem in common."""
+    """Validation minus test, with an interval for two independent samples if the scores are stored."""
     there, judged = ([score for score in some if score is not None] for some in (validated, tested.scores))
     if not there or not judged:
         known = tested.validation is not None and tested.accuracy is not None
@@ -69,7 +69,7 @@ def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:
 
 
 def _gain(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | None, float | None, float, int]:
-    """Difference, interval, p and how many: exact where scores are right or wrong, else by what is in between."""
+    """Difference, interval, p-value and n: McNemar's exact test for scores of 0 and 1, else a sign-flip test."""
     if not pairs:
         return None, None, None, 1.0, 0
     if all(score in (0, 1) for pair in pairs for score in pair):
@@ -87,10 +87,10 @@ def _gain(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | N
 
 
 def by_signs(differences: Sequence[float]) -> float:
-    """The two-sided p of a mean difference: how often one so far from 0 comes of chance, that gives each its sign.
+    """The two-sided p-value of a mean difference, by a sign-flip permutation test.
 
-    It counts how large differences are, as their mean does: many small losses and some large gains are no loss. Of few
-    differences all signs are gone through, of many a fixed draw of them.
+    Unlike a sign test it uses the size of the differences. All sign combinations are enumerated if there are few
+    differences; otherwise a fixed sample is used.
     """
     import numpy as np
 
@@ -98,7 +98,7 @@ def by_signs(differences: Sequence[float]) -> float:
     if len(sizes) <= FEW:
         signs = (np.arange(2 ** len(sizes))[:, None] >> np.arange(len(sizes))) & 1
         return float((np.abs((2 * signs - 1) @ sizes) >= far).mean())
-    chance, as_far = np.random.default_rng(0), 1  # what was found is one of the ways that there are
+    chance, as_far = np.random.default_rng(0), 1  # the observed signs count as one combination
     for _ in range(DRAWS // AT_A_TIME):
         signs = chance.integers(0, 2, (AT_A_TIME, len(sizes)), dtype=np.int8)
         as_far += int((np.abs((2 * signs - 1) @ sizes) >= far).sum())

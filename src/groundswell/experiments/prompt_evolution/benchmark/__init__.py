@@ -1,27 +1,26 @@
-"""How fast genomes are evaluated, and what that saves: several ways of doing the same work, one after the other.
+"""Benchmark: how fast genomes are evaluated, by several methods that do the same work one after the other.
 
-| way | |
+| method | |
 |---|---|
-| sequential | one ask after the other; some of them, and from these what all would take |
-| batches | genomes in batches and problems in batches, each with a barrier after it |
-| ours | every genome on every problem through the engine, journal and all; as much in flight as batches have |
-| ours, at 100 | the same with 100 asks in flight |
-| client alone, at 100 | no barriers and no engine: what client, server and machine bear; on the emulator only |
-| ours, with races | the same genomes as an evolution meets them: who is plainly behind meets no more problems |
+| sequential | one request after the other; a sample, extrapolated to all requests |
+| batches | batches of genomes and batches of problems, with a barrier after each |
+| ours | every genome on every problem through the engine, with its journal; as many requests in flight as `batches` |
+| ours, at 100 | the same with 100 requests in flight |
+| client alone, at 100 | no barriers and no engine: the limit of client, server and machine; on the emulator only |
+| ours, with races | the same genomes with racing: clearly worse genomes are dropped early |
 
-Sequential, batches and the client alone use nothing but the HTTP client of the account, which keeps its connections: no
-journal, no cache, no second attempt. All ask the same server, one way after the other, and none sees the replies of
-another. The emulator answers the same to the same, so all ways must come to the same scores, and that is checked.
+`sequential`, `batches` and `client alone` use only the HTTP client of the account, with persistent connections: no
+journal, no cache, no retry. All methods use the same server in turn, and none sees the replies of another. The emulator
+gives equal replies to equal requests, so all methods must find the same scores; this is checked.
 
-`rate_limit_per_minute` is kept for a model that is named. The emulator that a benchmark starts for itself sets no
-limit, and none is applied: 3,500 requests a minute are 58 a second, which every way but the first reaches, so that what
-would be measured is the limit.
+`rate_limit_per_minute` applies to a model that is named. The benchmark's own emulator has no limit: 3,500 requests per
+minute are 58 per second, which all methods but the first exceed, so the benchmark would measure the limit.
 
-config.py     what a benchmark is told
-server.py     an emulator in a process of its own
-ways.py       the ways
-measuring.py  `PerformanceBenchmark`: each way in its turn, and what it takes
-rows.py       figures from that, and the table (pure)
+config.py     the configuration
+server.py     an emulator in a separate process
+ways.py       the methods
+measuring.py  `PerformanceBenchmark`: runs and measures each method
+rows.py       the resulting figures and the table
 """
 
 from groundswell.experiments.prompt_evolution.benchmark.config import BenchmarkConfig

@@ -1,4 +1,4 @@
-"""What a benchmark is told, as a mapping with the names that are known from configurations of an evolution."""
+"""The configuration of a benchmark: a mapping with the field names of `AsyncEvolutionConfig`."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ _FIELD = re.compile(r"^(.*?)(?: - at `\$\.?(\w*)`)?$", re.DOTALL)
 
 
 class BenchmarkConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured, and how hard the model is asked meanwhile."""
+    """The workload and the concurrency of a benchmark."""
 
     population_size: int = 30
     num_problems: int = 50
     async_batch_size: int = 20
-    """Problems of a batch, where there are batches; of the first block of a race."""
+    """Problems per batch in `batches`; problems in the first racing block."""
     max_concurrent_requests: int = 10
-    """Asks in flight for each genome; so many times `max_concurrent_genomes` in all."""
+    """Multiplied by `max_concurrent_genomes`, the maximum number of requests in flight."""
     genome_batch_size: int = 10
-    """Genomes of a batch, where there are batches; on their way at a time in races."""
+    """Genomes per batch in `batches`; genomes evaluated at the same time with racing."""
     max_concurrent_genomes: int = 5
     rate_limit_per_minute: int | None = None
-    """Requests a minute that the account of `model` allows. The benchmark's own emulator has no limit."""
+    """Maximum number of requests per minute for the account of `model`. The benchmark's own emulator has no limit."""
     model: str = ""
-    """Who is asked. Nobody named: an emulator on this machine, which the benchmark starts and ends."""
+    """Model to measure. Empty: an emulator on this machine, which the benchmark starts and stops."""
     async_timeout: float | None = None
-    """Seconds for one attempt. None: as the account has it."""
+    """Timeout of one attempt in seconds. None: the timeout of the account."""
     latency: float = 0.05
-    """Seconds that each reply of the emulator takes."""
+    """Latency of the emulator in seconds."""
     sample: int = 60
-    """So many asks are made one after the other; what all would take follows from these."""
+    """Number of requests that are made sequentially, to extrapolate from."""
     seed: int = 0
     max_in_flight: int | None = None
-    """Measure the engine with so many asks in flight too. None: with 100 on the emulator, and not elsewhere."""
+    """Also measure the engine with this many requests in flight. None: 100 on the emulator, not on other models."""
 
     @property
     def in_flight(self) -> int:
-        """Asks in flight, at the most, as a configuration of an evolution has it."""
+        """Maximum number of requests in flight."""
         return self.max_concurrent_requests * self.max_concurrent_genomes
 
     @property
     def sheet(self) -> Sheet:
-        """How batches are made."""
+        """The batch sizes."""
         return Sheet(
             self.genome_batch_size, self.max_concurrent_genomes, self.async_batch_size, self.max_concurrent_requests
         )
@@ -58,10 +58,10 @@ _AT_LEAST_0 = ("latency", "seed")
 
 
 def read(config: Mapping[str, Any]) -> BenchmarkConfig:
-    """The configuration that a mapping holds; raises `SettingsError` for a key that is not known, or a bad value."""
+    """Read a configuration from a mapping; raises `SettingsError` for an unknown key or an invalid value."""
     for key in config:
         if key not in KEYS:
-            raise SettingsError(f"{key}: a benchmark has no such key; there are {', '.join(KEYS)}", field=str(key))
+            raise SettingsError(f"{key}: unknown key; a benchmark takes {', '.join(KEYS)}", field=str(key))
     try:
         found = msgspec.convert(dict(config), BenchmarkConfig)
     except msgspec.ValidationError as error:
@@ -76,7 +76,7 @@ def read(config: Mapping[str, Any]) -> BenchmarkConfig:
 
 
 def _told(message: str) -> tuple[str, str]:
-    """What is wrong, and with which key."""
+    """The error message, and the key it is about."""
     found = _FIELD.match(message)
     assert found is not None
     return found[1][:1].lower() + found[1][1:], found[2] or ""

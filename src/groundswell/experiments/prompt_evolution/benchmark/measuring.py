@@ -1,4 +1,4 @@
-"""`PerformanceBenchmark`: each way in its turn, and what it takes. Read `run_comprehensive_benchmark` first."""
+"""`PerformanceBenchmark`: runs and measures each method. Read `run_comprehensive_benchmark` first."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from groundswell.program.request import Chat, Usage
 
 BATCHES, OURS, RACED, BARE = "batches", "ours", "ours, with races", "client alone"
 AT_ONCE = 100
-"""Asks in flight that are measured beside what a configuration allows."""
+"""Requests in flight for the additional measurement on the emulator."""
 EVERY = 5.0
-"""Seconds after which one is told how far a way is."""
-NO_LIMIT = "none applied: the emulator sets none, and the limit would be what is measured"
-NO_ACCOUNT = "none applied: the model runs in this process"
+"""Seconds between progress messages."""
+NO_LIMIT = "none (the emulator has no rate limit)"
+NO_ACCOUNT = "none (the model runs in this process)"
 NOBODY = "the emulator on this machine"
 
 Tell = Callable[[str], None]
@@ -39,7 +39,7 @@ Readings = Callable[[], Mapping[str, float]]
 
 
 class Way(NamedTuple):
-    """One way of doing the work: how much is in flight, how many asks it makes at the most, and how."""
+    """One method: its requests in flight, its maximum number of requests, and the work itself."""
 
     name: str
     in_flight: int
@@ -48,10 +48,10 @@ class Way(NamedTuple):
 
 
 class PerformanceBenchmark:
-    """Measures ways of evaluating genomes. `config` holds the keys of `BenchmarkConfig`.
+    """Measures methods of evaluating genomes. `config` has the keys of `BenchmarkConfig`.
 
-    `tell` is given what happens, a line at a time, and unless it is given, stderr is. `readings` are taken before and
-    after each way, and their differences stand in its row.
+    `tell` receives progress messages; by default they go to stderr. `readings` is called before and after each method,
+    and the differences are added to its results.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class PerformanceBenchmark:
         self._readings = readings or dict
 
     async def run_comprehensive_benchmark(self) -> Row:
-        """Measure every way, and compare what they came to."""
+        """Measure every method, and compare their scores."""
         config = self.config
         async with AsyncExitStack() as stack:
             server = None
             if not config.model:
-                self._tell(f"starting {NOBODY}: {config.latency * 1000:g} ms a reply")
+                self._tell(f"Starting {NOBODY} ({config.latency * 1000:g} ms per reply).")
                 most = max(config.in_flight, config.max_in_flight or AT_ONCE)
                 server = await stack.enter_async_context(emulator(config.latency, most))
             stage = _Stage(config, server, self._tell, self._readings)
@@ -88,13 +88,13 @@ class PerformanceBenchmark:
         return self.results
 
     def print_results_summary(self) -> None:
-        """Print what was measured as a table."""
-        lines = ["nothing is measured yet: await run_comprehensive_benchmark() first"]
+        """Print the results as a table."""
+        lines = ["No results yet: await run_comprehensive_benchmark() first."]
         sys.stdout.write("\n".join(lines if self.results is None else summary(self.results)) + "\n")
 
 
 class _Stage:
-    """Where the ways are measured: one model, and its account."""
+    """The model and the account on which the methods are measured."""
 
     def __init__(self, config: BenchmarkConfig, server: Server | None, tell: Tell, readings: Readings) -> None:
         model = config.model if server is None else server.model
@@ -108,7 +108,7 @@ class _Stage:
         self._per_minute: int | None = None
 
     async def look(self) -> None:
-        """Find out who is asked, under which limits, and say what that takes."""
+        """Find the account and its limits, and report the expected use."""
         config, model = self._config, self.workload.model
         if compose.provider_of(model, account=self._account) in compose.IN_PROCESS:
             account, self.limit = None, NO_ACCOUNT
@@ -117,7 +117,7 @@ class _Stage:
                 account = run.lane_of(Chat(model, ())).account
         if account is not None and self._server is None:
             self._per_minute = limit = config.rate_limit_per_minute
-            self.limit = "none given" if limit is None else f"{limit:,} requests a minute"
+            self.limit = "none given" if limit is None else f"{limit:,} requests per minute"
         if account is not None:
             said = {"rate_limit_per_minute": self._per_minute, "timeout": config.async_timeout}
             self._account += tuple(f"{account}.{name}={value}" for name, value in said.items() if value is not None)
@@ -126,17 +126,17 @@ class _Stage:
                 self._tell(self._announced(engine))
 
     def _announced(self, engine: Engine) -> str:
-        """What will be asked, and what that may cost."""
+        """The message on the maximum number of requests and their cost."""
         work, asks = self.workload, sum(way.most for way in self.ways())
         sizes = [
             request_tokens(work.request(genome.text, each)).high for genome in work.genomes for each in work.problems
         ]
         usd = engine.cost(work.model, Usage(round(sum(sizes) / len(sizes)), ways.MAX_TOKENS))
-        price = "at a price that is not known" if usd is None else f"for ${usd * asks:,.2f} at the most"
-        return f"{work.model}: {asks:,} asks at the most, {price}; rate limit: {self.limit}"
+        price = "price unknown" if usd is None else f"cost at most ${usd * asks:,.2f}"
+        return f"{work.model}: at most {asks:,} requests, {price}. Rate limit: {self.limit}."
 
     def ways(self) -> list[Way]:
-        """All of them, in their order."""
+        """All methods, in order."""
         config, work = self._config, self.workload
         asks, cap, sample = work.asks, config.in_flight, sampled(work.places, config.sample)
         more = config.max_in_flight or (cap if self._server is None else AT_ONCE)
@@ -161,7 +161,7 @@ class _Stage:
         return Plain(run, self.workload, tally, self._per_minute)
 
     async def measured(self, way: Way) -> tuple[Row, Scores]:
-        """What a way takes, and what it comes to."""
+        """Measure a method; returns its figures and its scores."""
         tally = Tally()
         async with self._opened(way.in_flight) as (engine, run):
             if self._server is not None:
@@ -187,7 +187,7 @@ class _Stage:
         }, scores
 
     def _read(self) -> dict[str, float]:
-        """What is counted up while a way is measured."""
+        """Counters that are read before and after each method."""
         found = {**self._readings(), "cpu": time.process_time()}
         if self._server is not None:
             found["calls"] = self._server.calls()
@@ -197,7 +197,7 @@ class _Stage:
 
     @asynccontextmanager
     async def _opened(self, in_flight: int) -> AsyncIterator[tuple[Engine, Run]]:
-        """An engine with a store of its own, so that nobody finds replies of somebody else, and a run."""
+        """An engine with a store of its own, so that methods do not share a cache, and a run."""
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "benchmark.db"
             async with compose.open(store, account=self._account, max_concurrent=in_flight) as engine:
@@ -205,7 +205,7 @@ class _Stage:
 
     @asynccontextmanager
     async def _watched(self, way: Way, met: Callable[[], int]) -> AsyncIterator[None]:
-        """Say now and then how far a way is."""
+        """Report the progress of a method every few seconds."""
 
         async def watch() -> None:
             while True:
@@ -226,5 +226,5 @@ def _to_stderr(line: str) -> None:
 
 
 def _peak_mb() -> float:
-    """The most memory that this process ever had."""
+    """The peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

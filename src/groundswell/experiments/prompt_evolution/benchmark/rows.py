@@ -1,4 +1,4 @@
-"""What a benchmark found, as figures and as a table. Pure."""
+"""The results of a benchmark, as figures and as a table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WIDTH = 20
 
 
 def sampled(places: Sequence[Place], many: int) -> list[Place]:
-    """So many of them, spread evenly over all."""
+    """An evenly spread sample."""
     many = min(many, len(places))
     return [places[at * len(places) // many] for at in range(many)]
 
 
 def compared(scores: Mapping[str, Scores]) -> Row:
-    """Whether all ways came to the same scores, wherever two of them met the same problem."""
+    """Whether all methods found the same scores, for every pair of methods with the same genome and problem."""
     pairs = [
         (one[place], other[place]) for one, other in combinations(scores.values(), 2) for place in one if place in other
     ]
@@ -43,10 +43,10 @@ def compared(scores: Mapping[str, Scores]) -> Row:
 
 
 def judged(rows: Mapping[str, Row], asks: int, latency: float | None) -> dict[str, Row]:
-    """Rows with what follows from all of them.
+    """Add derived figures to the rows.
 
-    A sequential run that was sampled is extrapolated: `seconds` and `calls` are those of the whole, and `asked` is how
-    many asks were really made. Where nobody says how long a reply takes, the ideal goes by what it took there.
+    A sampled sequential run is extrapolated: `seconds` and `calls` are for all requests, `asked` is the number of
+    requests made. If `latency` is None, the ideal is computed from the sequential latency.
     """
     first = rows[SEQUENTIAL]
     alone = first["seconds"] / first["asked"]
@@ -73,8 +73,8 @@ def summary(results: Row) -> Iterator[str]:
     """The table, line by line."""
     config = results["config"]
     yield (
-        f"{config['population_size']:,} genomes x {config['num_problems']:,} problems = {results['asks']:,} asks of "
-        f"{results['model']}"
+        f"{config['population_size']:,} genomes x {config['num_problems']:,} problems = {results['asks']:,} requests "
+        f"to {results['model']}"
     )
     yield f"{'':{WIDTH}}" + "".join(f"{head:>{width}}" for head, width in HEADS)
     for name, row in results["ways"].items():
@@ -83,16 +83,16 @@ def summary(results: Row) -> Iterator[str]:
         )
     first = results["ways"][SEQUENTIAL]
     if first["extrapolated"]:
-        yield f"* extrapolated from {first['asked']:,} asks"
+        yield f"* extrapolated from {first['asked']:,} requests"
     yield f"same answers: {_agreement(results)}"
     yield f"rate limit: {results['rate_limit']}"
-    yield "API efficiency: calls made over those of a sequential run that has no cache and no races"
+    yield "API efficiency: requests sent, divided by those of a sequential evaluation without cache and racing"
     if failed := sum(row["failed"] for row in results["ways"].values()):
-        yield f"failed: {failed:,} asks got no reply"
+        yield f"failed: {failed:,} requests got no reply"
 
 
 def _texts(row: Row) -> Iterator[str]:
-    """A row as it is shown."""
+    """The cells of a row."""
     yield f"{row['in_flight']:,}"
     yield f"{row['seconds']:,.2f}" + ("*" if row["extrapolated"] else "")
     yield f"{row['problems_per_second']:,.1f}"
@@ -106,5 +106,5 @@ def _texts(row: Row) -> Iterator[str]:
 
 def _agreement(results: Row) -> str:
     if results["same_answers"]:
-        return f"yes, in {results['compared']:,} comparisons of two ways on one problem"
-    return f"no: {results['differing']:,} of {results['compared']:,} comparisons of two ways on one problem differ"
+        return f"yes, in {results['compared']:,} pairwise comparisons"
+    return f"no: {results['differing']:,} of {results['compared']:,} pairwise comparisons differ"

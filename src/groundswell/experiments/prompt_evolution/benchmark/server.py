@@ -1,4 +1,4 @@
-"""A server for a benchmark: the emulator on this machine, in a process of its own."""
+"""The server of a benchmark: an emulator on this machine, in a separate process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from groundswell.errors import RunError
 
 MODEL = "gpt-4o-mini"
 LONGEST = 7200
-"""Seconds after which it ends by itself, should nobody end it."""
+"""Seconds after which the emulator stops by itself."""
 
 
 class Server(NamedTuple):
-    """Where it listens, its process, and how much it may be asked at once."""
+    """The address, the process and the concurrency of the emulator."""
 
     url: str
     pid: int
@@ -29,23 +29,23 @@ class Server(NamedTuple):
 
     @property
     def model(self) -> str:
-        """What is asked there."""
+        """The model name for requests."""
         return f"ollama/{MODEL}"
 
     @property
     def account(self) -> tuple[str, ...]:
-        """What leads to it: it speaks as Ollama does, since that needs no key."""
+        """The account settings. The Ollama protocol needs no key."""
         return (f"ollama.base_url={self.url}", f"ollama.max_concurrent_requests={self.at_once}")
 
     def calls(self) -> int:
-        """How many requests it has answered."""
+        """The number of requests answered so far."""
         with build_opener(ProxyHandler({})).open(f"{self.url}/emulator/ledger", timeout=60) as answer:
             return int(json.load(answer)["totals"]["requests"])
 
 
 @asynccontextmanager
 async def emulator(latency: float, at_once: int) -> AsyncIterator[Server]:
-    """An emulator that answers each request after so many seconds, so many of them at once. It sets no limits."""
+    """Start an emulator with this latency and concurrency, and no rate limits."""
     flags = ["--port", "0", "--json", "--latency", str(latency), "--ollama-parallel", str(at_once)]
     command = [sys.executable, "-m", "groundswell", "emulate", *flags, "--model", MODEL, "--for", str(LONGEST)]
     started = subprocess.Popen(
@@ -65,13 +65,13 @@ async def emulator(latency: float, at_once: int) -> AsyncIterator[Server]:
 
 
 def _importable() -> str:
-    """Where the other process finds this package, whatever was done to find it here."""
+    """A PYTHONPATH with which the other process finds this package."""
     own, given = str(Path(__file__).parents[4]), os.environ.get("PYTHONPATH")
     return own if not given else f"{own}{os.pathsep}{given}"
 
 
 def _ready(started: subprocess.Popen[str]) -> dict[str, Any]:
-    """What it says once it listens."""
+    """Wait until it listens; returns its first line."""
     assert started.stdout is not None
     said = started.stdout.readline()
     if not said:
@@ -82,11 +82,11 @@ def _ready(started: subprocess.Popen[str]) -> dict[str, Any]:
 
 def _last_words(started: subprocess.Popen[str]) -> str:
     _, errors = started.communicate()
-    return (errors.strip().splitlines() or [f"it ended with {started.returncode}"])[-1]
+    return (errors.strip().splitlines() or [f"exit status {started.returncode}"])[-1]
 
 
 def cpu_of(pid: int) -> float | None:
-    """CPU seconds that a process has used, where that can be read."""
+    """The CPU seconds of a process; None if they cannot be read."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

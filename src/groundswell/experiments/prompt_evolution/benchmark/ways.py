@@ -1,10 +1,10 @@
-"""The ways in which a benchmark has genomes meet problems. Each asks the same, and keeps its replies to itself.
+"""The methods of the benchmark. All send the same requests, and none sees the replies of another.
 
-sequential   one ask after the other, with nothing but the HTTP client
-batches      genomes in batches, and problems in batches, each with a barrier after it; nothing but the HTTP client
-pooled       every genome on every problem, so many at a time; nothing but the HTTP client
-engine       every genome on every problem, through the engine, with its journal
-raced        the same genomes in the races of an evolution: one that is plainly behind meets no more problems
+sequential   one request after the other, with the HTTP client only
+batches      batches of genomes and of problems, with a barrier after each; HTTP client only
+pooled       every genome on every problem, with a fixed concurrency; HTTP client only
+engine       every genome on every problem, through the engine with its journal
+raced        the same genomes with racing: clearly worse genomes are dropped early
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from groundswell.program.request import Chat, Fault, Reply, Settlement, system, 
 Place = tuple[int, int]
 """A genome and a problem, by their numbers."""
 Scores = dict[Place, float | None]
-"""None where no reply came."""
+"""None if there was no reply."""
 MAX_TOKENS = 300
 
 
 class Sheet(NamedTuple):
-    """How the document's way goes about it."""
+    """The batch sizes and concurrency of `batches`."""
 
     genome_batch: int
     genomes_at_once: int
@@ -55,14 +55,14 @@ class Sheet(NamedTuple):
 
 
 class Tally:
-    """How many problems were met so far, and how many calls that took."""
+    """The number of evaluations and of calls so far."""
 
     def __init__(self) -> None:
         self.met = self.calls = 0
 
 
 class Workload:
-    """Genomes and problems: the same for the same seed."""
+    """The genomes and problems of a seed."""
 
     def __init__(self, model: str, genomes: int, problems: int, seed: int) -> None:
         self.model = model
@@ -71,21 +71,21 @@ class Workload:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What the genomes meet."""
+        """The problems."""
         return self.given.train
 
     @property
     def asks(self) -> int:
-        """Every genome on every problem."""
+        """The number of requests for every genome on every problem."""
         return len(self.genomes) * len(self.problems)
 
     @cached_property
     def places(self) -> list[Place]:
-        """All of them, genome by genome."""
+        """All pairs of genome and problem."""
         return [(genome, problem) for genome in range(len(self.genomes)) for problem in range(len(self.problems))]
 
     def request(self, prompt: str, problem: Problem) -> Chat:
-        """A prompt on a problem, as the experiment asks it."""
+        """The request for a prompt on a problem, as in the experiment."""
         said = (system(prompt), user(problem.question))
         return Chat(self.model, said, temperature=0.0, max_tokens=MAX_TOKENS, extra=extras_of(self.model))
 
@@ -105,7 +105,7 @@ class Workload:
 
 
 def distinct(many: int, seed: int) -> list[Genome]:
-    """So many different prompts: a seed prompt, changed word by word."""
+    """Distinct prompts, made by random edits of the seed prompt."""
     first = Genome(SEED_PROMPT)
     found, operators = {first.text: first}, list(MUTATIONS.values())
     for step in count():
@@ -118,9 +118,9 @@ def distinct(many: int, seed: int) -> list[Genome]:
 
 
 class Plain:
-    """Asks with nothing but the client of an account: no journal, no cache, no second attempt.
+    """Sends requests with only the HTTP client of an account: no journal, no cache, no retry.
 
-    `per_minute` is the account's limit, if it has one that must be kept.
+    `per_minute` is the rate limit of the account, if there is one.
     """
 
     def __init__(self, run: Run, workload: Workload, tally: Tally, per_minute: float | None) -> None:
@@ -132,10 +132,10 @@ class Plain:
         self._next = 0.0
         self._numbers = count(1)
         self.fault: Fault | None = None
-        """What the last ask failed with, of those that did."""
+        """The last fault."""
 
     async def score(self, place: Place) -> float | None:
-        """What a genome makes of a problem."""
+        """The score of a genome on a problem."""
         problem = self._workload.problems[place[1]]
         await self._turn()
         self._tally.calls += 1
@@ -146,7 +146,7 @@ class Plain:
         return number(settlement.text, problem) if isinstance(settlement, Reply) else None
 
     async def _turn(self) -> None:
-        """Wait until the limit lets one more go."""
+        """Wait for the rate limit."""
         if self._gap:
             now = time.monotonic()
             self._next = max(now, self._next) + self._gap
@@ -163,7 +163,7 @@ class Plain:
 
 
 def _wave(run: Run, lane: Lane, number: int, request: Chat) -> Wave:
-    """One request for a transport that takes waves alone."""
+    """A wave with one request, for transports that only take waves."""
     ask = AskId(number, "0")
     about = Intent(number, run.record.id, lane.account, lane.transport.name, (ask,), run.clock.wall())
     return Wave(
@@ -172,17 +172,17 @@ def _wave(run: Run, lane: Lane, number: int, request: Chat) -> Wave:
 
 
 async def sequential(plain: Plain, places: Iterable[Place]) -> Scores:
-    """One after the other. If the first fails, the others would too."""
+    """One request after the other. If the first one fails, the rest is not tried."""
     found = Scores()
     for place in places:
         found[place] = await plain.score(place)
         if plain.fault is not None and len(found) == 1:
-            raise RunError(f"the first ask failed, and nothing more was asked: {plain.fault.message}")
+            raise RunError(f"The first request failed, so the benchmark stopped: {plain.fault.message}")
     return found
 
 
 async def batches(plain: Plain, workload: Workload, sheet: Sheet) -> Scores:
-    """The document's way: batches of genomes, and of the problems of each, with a barrier after every one of them."""
+    """Batches of genomes, and batches of problems for each genome, with a barrier after every batch."""
     found = Scores()
     genomes = asyncio.Semaphore(sheet.genomes_at_once)
 
@@ -202,7 +202,7 @@ async def batches(plain: Plain, workload: Workload, sheet: Sheet) -> Scores:
 
 
 async def pooled(plain: Plain, places: Iterable[Place], at_once: int) -> Scores:
-    """No barriers, and nothing kept: what client, server and machine bear."""
+    """No barriers and no engine: the limit of client, server and machine."""
     found, left = Scores(), iter(places)
 
     async def work() -> None:
@@ -214,17 +214,17 @@ async def pooled(plain: Plain, places: Iterable[Place], at_once: int) -> Scores:
 
 
 async def engine(run: Run, workload: Workload, settings: Evolution) -> Scores:
-    """Every genome on every problem. What is in flight at a time is the engine's to see to."""
+    """Every genome on every problem, through the engine."""
     with closing(_examiner(run, settings)) as examiner:
         met = await asyncio.gather(*(examiner.all(genome, "train") for genome in workload.genomes))
     return {(genome, problem): cell.score for genome, cells in enumerate(met) for problem, cell in enumerate(cells)}
 
 
 async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
-    """An evolution's races among genomes that are all given: who is plainly behind meets no more."""
+    """The given genomes with racing, as in an evolution."""
     with closing(_examiner(run, settings)) as examiner:
         search = Search(run, settings, examiner, "races", len(workload.genomes))
-        await search.run(evolved, lambda it: "all were born" if it.started == len(workload.genomes) else "")
+        await search.run(evolved, lambda it: "all genomes evaluated" if it.started == len(workload.genomes) else "")
     return {(member.born, problem): score for member in search.members for problem, score in enumerate(member.scores)}
 
 
@@ -233,9 +233,9 @@ def _examiner(run: Run, settings: Evolution) -> Examiner:
 
 
 async def warmed_up(run: Run, workload: Workload, at_once: int) -> None:
-    """Let connections be made, and a server meet every prompt and problem once: it may keep what it finds in them.
+    """Open connections, and show the server every prompt and every problem once, since it may cache their analysis.
 
-    Nothing that is asked here is asked again.
+    None of these requests is part of the measurement.
     """
     other = workload.given.validation[0]
     asked = [(f"Connection {number}.", other) for number in range(at_once)]
