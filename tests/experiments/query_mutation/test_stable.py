@@ -126,7 +126,7 @@ def test_closing_it_closes_what_it_made() -> None:
 def test_one_that_is_given_has_its_own_settings(session: Session) -> None:
     batch = BatchedQueryMutationEnv(num_envs=2, session=session)
     assert QueryMutationVecEnv(batch).batch is batch
-    with pytest.raises(SettingsError, match="num_envs: is a setting"):
+    with pytest.raises(SettingsError, match="num_envs: set it on the environment"):
         QueryMutationVecEnv(batch, num_envs=3)
 
 

@@ -302,8 +302,8 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
 
     It wraps the environments in `envs`, or makes `num_envs` (16) of one task. They share one session: the one given
     here or to one of the environments, which stays open; otherwise one is opened here with at most `max_workers`
-    requests in flight (None: adaptive). Environments in `envs` may have different tasks with the same mutations and observation
-    space. They are closed together with this environment.
+    requests in flight (None: adaptive). Environments in `envs` may have different tasks with the same mutations and
+    observation space. They are closed together with this environment.
 
     `autoreset_mode` says what happens after an episode ends. NEXT_STEP: the next step only begins a new episode. This
     is the default of Gymnasium. SAME_STEP: a new episode begins at once, and `final_obs` and `final_info` hold the end
