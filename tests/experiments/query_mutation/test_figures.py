@@ -62,7 +62,7 @@ def test_an_episode_that_a_fault_broke_off_is_missing_and_no_failure_to_leak() -
     assert apart.difference == 0, "both leak in the episodes that both have"
     assert "No method is shown to be best" in analysis.verdict
     assert any("ppo 24 of 96" in note and "share differs by method" in note for note in analysis.notes)
-    assert any("24 at the most" in note for note in analysis.notes)
+    assert any("(at most 24)" in note for note in analysis.notes)
 
 
 def test_p_values_allow_for_the_number_of_comparisons() -> None:

@@ -173,7 +173,7 @@ def test_a_rollout_in_which_everything_failed() -> None:
         env = QueryMutationVecEnv(num_envs=2, task=SHORT, session=session)
         model = learner(env, env.mask)
         before = weights(model)
-        with pytest.raises(RunError, match="every step of a rollout failed, 16 in all"):
+        with pytest.raises(RunError, match="All 16 steps of the rollout failed"):
             model.learn(32)
         assert same(weights(model), before)
         models.fails = lambda _: False
