@@ -57,7 +57,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
         "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}, guards open, "
-        "asked, firm; then evaluation: 40 episodes (2 learners and 2 baselines, 5 guards, 2 episodes each); held-out "
+        "asked, firm; then evaluation: 40 episodes (2 learners and 2 baselines, 5 guards, 2 per guard); held-out "
         "guards: wary, warned\n"
     ) in done.stderr
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leak rate \d+%, \d[\d,]* steps/s", done.stderr)

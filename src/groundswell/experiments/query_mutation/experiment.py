@@ -116,7 +116,7 @@ def evaluation_plan(task: Task, evaluation: Evaluation, learners: int) -> str:
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
     others = len(baselines(task))
     count = guards * evaluation.episodes * (learners + others)
-    who = f"{learners} learners and {others} baselines, {guards} guards, {evaluation.episodes} episodes each"
+    who = f"{learners} learners and {others} baselines, {guards} guards, {evaluation.episodes} per guard"
     return f"evaluation: {count:,} episodes ({who}); held-out guards: {held_out}"
 
 
