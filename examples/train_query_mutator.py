@@ -1,4 +1,4 @@
-"""Train a policy that rewords queries: `groundswell mutate train`, with all its options.
+"""Train a policy that rewords queries. Takes all options of `groundswell mutate train`.
 
 python examples/train_query_mutator.py --num-processes 16 --use-batching
 python examples/train_query_mutator.py \\
@@ -8,8 +8,8 @@ python examples/train_query_mutator.py \\
     --num-mini-batch 4 \\
     --use-batching
 
-With no --target the emulator plays all parts: nothing is needed, and nothing is sent. The same command again goes on
-with its run.
+Without --target all models are emulated: no key or server is needed, and nothing is sent. The same command again
+continues its run.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from groundswell.cli.app import main
 
 WITH_OLLAMA = """\
-no --target: the emulator plays target, mutators and embedder. With models of yours, on Ollama:
+No --target given: target, mutator model and embedder are emulated. To use models on Ollama, add
   --target ollama/llama3.2 --mutator-model ollama/llama3.2 --embedder ollama/nomic-embed-text"""
 ASKING = ("-h", "--help", "--json")
 
 
 def on_the_emulator(words: Sequence[str]) -> bool:
-    """Whether nobody is named to be tested, and there is somebody to be told."""
+    """Whether no target is given, and the hint should be printed."""
     return not any(word.partition("=")[0] in ("--target", *ASKING) for word in words)
 
 

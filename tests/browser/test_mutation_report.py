@@ -39,7 +39,7 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> No
 def test_episodes_are_filtered_by_how_they_ended_and_what_leaked_is_marked(report: Path, browse: Open) -> None:
     page = (opened := browse(report)).page
     page.get_by_text("25 of 578 shown").wait_for()
-    page.get_by_label("outcome").select_option(label="broken off (1)")
+    page.get_by_label("outcome").select_option(label="failed (1)")
     page.get_by_text("1 of 1 shown, of 578").wait_for()
     assert "eval/ppo.0/500" in shown(opened)[0]
     page.get_by_label("outcome").select_option(label="all")

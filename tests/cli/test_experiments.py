@@ -226,7 +226,9 @@ class TestOwnExperiments:
 
     def test_a_file_without_an_experiment_says_so(self, cli: CommandLine) -> None:
         Path("mine.py").write_text("x = 1\n")
-        assert "mine.py: has no experiment; name what to run" in cli("run", "mine.py", status=2).stderr
+        assert (
+            "mine.py: contains no experiment; name the experiment or driver" in cli("run", "mine.py", status=2).stderr
+        )
 
     @pytest.mark.slow
     def test_a_new_one_is_written_and_passes_its_test(self, cli: CommandLine, tmp_path: Path) -> None:
@@ -308,7 +310,7 @@ class TestResultsOfOnesOwn:
         assert "accepted_by_offer" in again.stdout
 
     def test_a_file_that_is_not_there(self, cli: CommandLine) -> None:
-        assert "nothing.py: there is no such file" in cli("run", "nothing.py", status=2).stderr
+        assert "nothing.py: file not found" in cli("run", "nothing.py", status=2).stderr
 
     def test_a_list_that_is_read_is_given_once(self, cli: CommandLine) -> None:
         Path("one.txt").write_text("saffron trellis\n")

@@ -56,16 +56,17 @@ def settings_of(cli: CommandLine, name: str) -> Any:
 def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
-        "ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength} behind open, asked, "
-        "firm; then 40 episodes (2 learners and 2 baselines, 2 each behind 5 guards); held out: wary, warned\n"
+        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}, guards open, "
+        "asked, firm; then evaluation: 40 episodes (2 learners and 2 baselines, 5 guards, 2 per guard); held-out "
+        "guards: wary, warned\n"
     ) in done.stderr
-    assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leaks \d+%, \d[\d,]* steps/s", done.stderr)
+    assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leak rate \d+%, \d[\d,]* steps/s", done.stderr)
     assert re.search(r"evaluation: 40 of 40 episodes; (\d+) of \1 trials done", done.stderr)
     for method in ("noop", "random", "bandit", "ppo"):
         assert re.search(rf"^{method} +held out +4 +\d+\.\d% ", done.stdout, re.MULTILINE)
         assert re.search(rf"^{method} +trained +6 ", done.stdout, re.MULTILINE)
-    assert "None of the 128 steps of the training failed.\n" in done.stdout
-    assert "to try the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
+    assert "None of the 128 training steps failed.\n" in done.stdout
+    assert "evaluate the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
     folder = Path("results/first")
     assert {"report.html", "analysis.json", "policy-0.npz", "tensorboard"} <= {path.name for path in folder.iterdir()}
     assert {each["method"] for each in json.loads((folder / "analysis.json").read_bytes())["figures"]} == {
@@ -136,24 +137,24 @@ def test_every_setting_reaches_the_training(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--num-env-steps", "10"], "--num-env-steps 10: is less than one update takes, --num-processes x --num-steps"),
+        (["--num-env-steps", "10"], "--num-env-steps 10: must be at least one update (--num-processes x --num-steps"),
         (["--num-processes", "0"], "--num-processes 0: must be at least 1"),
         (["--repeats", "0"], "error: --repeats 0: must be at least 1"),
-        (["--lr", "0"], "--lr 0: must be above 0"),
-        (["--gamma", "2"], "--gamma 2: must be from 0 to 1"),
+        (["--lr", "0"], "--lr 0: must be greater than 0"),
+        (["--gamma", "2"], "--gamma 2: must be between 0 and 1"),
         (["--reply-tokens", "0"], "--reply-tokens 0: must be at least 1"),
         (["--eval-episodes", "0"], "--eval-episodes 0: must be at least 1"),
-        (["--guards", "nobody"], "--guards: there is no 'nobody'; there are open,"),
+        (["--guards", "nobody"], "--guards: unknown guard 'nobody'; known: open,"),
         (["--guards", "none.toml"], "--guards none.toml: No such file"),
         (["--guards", "bad.toml"], "--guards bad.toml: "),
-        (["--guards", "out.toml"], "--guards: all of them are held out"),
-        (["--held-out-guards", "open"], "--held-out-guards: 'open' is one of the training"),
+        (["--guards", "out.toml"], "--guards: all are held out"),
+        (["--held-out-guards", "open"], "--held-out-guards: 'open' is also used in training"),
         (["--mutators", "nothing"], "--mutators: there is no 'nothing'"),
         (["--mutators", "nowhere:nothing"], "--mutators: 'nowhere' cannot be imported"),
         (["--reward", "nothing"], "--reward: there is no 'nothing'"),
-        (["--reward", "similarity"], "--reference: the reward 'similarity' needs a text"),
-        (["--secrets", "empty.txt"], "--secrets empty.txt: there is nothing in it"),
-        (["--max-workers", "2", "--max-concurrent", "3"], "--max-workers: --max-concurrent says the same"),
+        (["--reward", "similarity"], "--reference: is required"),
+        (["--secrets", "empty.txt"], "--secrets empty.txt: the file is empty"),
+        (["--max-workers", "2", "--max-concurrent", "3"], "--max-workers: has the same meaning as --max-concurrent"),
         (["--target", "emulated/nobody at all"], "emulated/nobody at all"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -194,10 +195,10 @@ def test_somebody_who_can_be_asked_confirms_a_target(monkeypatch: pytest.MonkeyP
         assert ready.settings.task.confirmed
         assert "confirm_target" not in ready.config, "it is confirmed each time anew"
     else:
-        with pytest.raises(SettingsError, match="is beyond this machine") as error:
+        with pytest.raises(SettingsError, match="does not run on this machine") as error:
             command.ready(given, Context(ask=ask))
         assert error.value.field == "confirm_target"
-    assert asked == ["openai/gpt-4o-mini is beyond this machine. Is it yours, or are you allowed to test it?"]
+    assert asked == ["openai/gpt-4o-mini does not run on this machine. Do you own it, or are you allowed to test it?"]
 
 
 def test_a_request_gives_data_and_no_place_on_this_machine() -> None:
@@ -249,7 +250,7 @@ def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> N
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> None:
     told = " ".join(cli("mutate", command, "--help-all").stdout.split())
-    assert "or [mutation] targets in groundswell.toml" in told
+    assert "`[mutation] targets` in groundswell.toml" in told
     assert cli("mutate", command, "--help").stdout.count("\n") <= 40
 
 
@@ -306,7 +307,7 @@ def test_policies_are_tried_again_without_the_run_that_trained_them(cli: Command
 
 def test_a_run_that_trained_nothing_cannot_be_tried_or_reported(cli: CommandLine) -> None:
     cli.run(name="other")
-    assert "trained no policy" in cli("mutate", "evaluate", "other", status=2).stderr
+    assert "has no policies" in cli("mutate", "evaluate", "other", status=2).stderr
     assert "is no run of experiment query-mutation" in cli("mutate", "report", "other", status=2).stderr
 
 

@@ -117,5 +117,5 @@ def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
     monkeypatch.chdir(tmp_path)
     Path("taken").write_text("a file")
     done = cli("mutate", "train", *SHORT, "--tensorboard", "taken/curves")
-    assert "no curves for TensorBoard: taken/curves cannot be written" in caplog.text
+    assert "Cannot write TensorBoard logs to taken/curves" in caplog.text
     assert "completed" in done.stdout

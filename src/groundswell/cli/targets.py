@@ -1,4 +1,4 @@
-"""What a command is to run: drivers by name, and their settings from files and flags."""
+"""Find the driver or experiment that a command names, and build its settings from files and flags."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from groundswell.reporting.words import visible
 
 
 def find_driver(name: str) -> Driver:
-    """The driver called `file.py:driver` or `module:driver` by the user; it may import what lies beside it."""
+    """The driver `file.py:driver` or `module:driver` that the user named. It may import modules from its own folder."""
     module = name.rpartition(":")[0]
     _see(_folder_of(module) if module.endswith(".py") else os.getcwd())
     return load_driver(name)
 
 
 def find_experiment(target: str) -> Experiment | None:
-    """The experiment that a file or a module describes: `file.py`, or `file.py:experiment`. None: it is a driver."""
+    """The experiment in `file.py`, `file.py:experiment` or `module:experiment`; None if the target is a driver."""
     where, _, attribute = target.rpartition(":")
     if not where or target.endswith(".py"):
         where, attribute = target, ""
     if not where.endswith(".py") and not attribute:
         return experiment_named(target) if target in experiment_names() else None
     if where.endswith(".py") and not Path(_folder_of(where), Path(where).name).exists():
-        raise SettingsError(f"{target}: there is no such file", field="target")
+        raise SettingsError(f"{target}: file not found", field="target")
     _see(_folder_of(where) if where.endswith(".py") else os.getcwd())
     module = load_module(where)
     if attribute:
@@ -50,12 +50,12 @@ def find_experiment(target: str) -> Experiment | None:
     there = [each for each in vars(module).values() if isinstance(each, Experiment)]
     if len(there) != 1:
         many = "no experiment" if not there else f"{len(there)} experiments"
-        raise SettingsError(f"{target}: has {many}; name what to run, as {target}:NAME")
+        raise SettingsError(f"{target}: contains {many}; name the experiment or driver to run: {target}:NAME")
     return there[0]
 
 
 def find_stored_driver(name: str, location: str | None) -> Driver:
-    """The driver that a store names; only one that is trusted is loaded, and may import what lies beside it."""
+    """The driver of a stored run. Its module must be trusted; then it may import modules from its own folder."""
     module = "" if name in BUILT_IN else (location or name).rpartition(":")[0]
     if module.endswith(".py"):
         check_stored_module(module, f"driver {visible(location or name)}")
@@ -64,7 +64,7 @@ def find_stored_driver(name: str, location: str | None) -> Driver:
 
 
 def load_driver_of(record: RunRecord) -> Driver | None:
-    """The driver of a run; somebody at a terminal is asked whether to trust its file. None: a script made the run."""
+    """The driver of a run; None if a script made the run. At a terminal, asks whether to trust its file."""
     name = record.driver
     return None if name is None else with_trust(lambda: find_stored_driver(name, record.location))
 
@@ -79,25 +79,25 @@ def _see(folder: str) -> None:
 
 
 def build_settings(driver: Driver, base: dict[str, Any], changes: list[str]) -> Any:
-    """The settings of a driver: a base, and `field=value` changes to it; an error names the field."""
+    """The settings of a driver: a base with `field=value` changes. Errors name the field."""
     fields = dict(base)
     for change in changes:
         field, equals, value = change.partition("=")
         if not equals or not field:
-            raise SettingsError(f"--set {change}: write it as field=value")
+            raise SettingsError(f"--set {change}: must have the form field=value")
         _place(fields, field.strip().split("."), _parse(value), change)
     _check_names(driver, fields)
     return decode_settings(driver, msgspec.json.encode(fields))
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The fields in a settings file."""
+    """The fields of a settings file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise SettingsError(f"--settings {path}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
-        raise SettingsError(f"--settings {path}: must be a file with one JSON object: {error}") from error
+        raise SettingsError(f"--settings {path}: must contain one JSON object: {error}") from error
 
 
 def _parse(value: str) -> Any:
@@ -110,22 +110,22 @@ def _parse(value: str) -> Any:
 
 
 def _place(fields: dict[str, Any], path: list[str], value: Any, change: str) -> None:
-    """Set a field, or one inside it: `player.model=...`."""
+    """Set a field or a nested field (`player.model=...`)."""
     for name in path[:-1]:
         inner = fields.get(name, {})
         if not isinstance(inner, dict):
-            raise SettingsError(f"--set {change}: {name} has no fields of its own")
+            raise SettingsError(f"--set {change}: {name} is a plain value and has no fields")
         fields[name] = fields = dict(inner)
     fields[path[-1]] = value
 
 
 def _check_names(driver: Driver, given: dict[str, Any]) -> None:
-    """Refuse a field that the settings do not have: it would be ignored in silence."""
+    """Refuse unknown fields, which would be ignored silently."""
     info = msgspec.inspect.type_info(settings_type(driver))
     if not isinstance(info, msgspec.inspect.StructType | msgspec.inspect.DataclassType | msgspec.inspect.TypedDictType):
         return
     known = [field.encode_name for field in info.fields]
     for name in given:
         if name not in known:
-            there = ", ".join(known) or "none"
-            raise SettingsError(f"settings of {driver.__qualname__}: there is no field {name!r} (there are: {there})")
+            there = f"known fields: {', '.join(known)}" if known else "it has no fields"
+            raise SettingsError(f"settings of {driver.__qualname__}: unknown field {name!r}; {there}")

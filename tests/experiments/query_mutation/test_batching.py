@@ -118,7 +118,7 @@ def test_a_mutation_that_fails_leaves_the_query_and_is_flagged() -> None:
     assert repr(found).endswith("failed={1: 'bad_request: no good'})")
 
 
-@pytest.mark.parametrize(("name", "why"), [("silence", "made no query"), ("broken", "IndexError")])
+@pytest.mark.parametrize(("name", "why"), [("silence", "instead of a query"), ("broken", "IndexError")])
 def test_a_mutator_of_ones_own_that_fails(name: str, why: str) -> None:
     found = batch_mutate_queries(["one", "two"], [f"{OWN}:{name}", "noop"])
     assert found == ["one", "two"]
@@ -221,22 +221,22 @@ def test_texts_are_a_list_and_remember_what_failed() -> None:
 
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
-    "one text": (lambda: batch_encode_queries("abc"), "queries: give a list of texts, not one text"),
-    "no text": (lambda: batch_encode_queries(["a", 3]), "queries[1]: must be a text, not int"),  # type: ignore[list-item]
+    "one text": (lambda: batch_encode_queries("abc"), "queries: must be a list of strings, not a string"),
+    "no text": (lambda: batch_encode_queries(["a", 3]), "queries[1]: must be a string, not int"),  # type: ignore[list-item]
     "dimensions": (lambda: batch_encode_queries(["a"], dimensions=0), "dimensions 0: must be at least 1"),
-    "one query": (lambda: batch_mutate_queries("abc", "noop"), "queries: give a list of texts, not one text"),
+    "one query": (lambda: batch_mutate_queries("abc", "noop"), "queries: must be a list of strings, not a string"),
     "too few": (
         lambda: batch_mutate_queries(["a", "b"], ["noop"]),
-        "mutations: 1 for 2 queries; give one for each, or one name for all",
+        "mutations: got 1 for 2 queries; give one per query, or one name for all",
     ),
     "unknown": (lambda: batch_mutate_queries(["a"], "nope"), "mutations: there is no 'nope'; there are noop,"),
     "unknown for nobody": (lambda: batch_mutate_queries([], "nope"), "mutations: there is no 'nope'"),
-    "one prompt": (lambda: batch_query_target_model("abc"), "prompts: give a list of texts, not one text"),
+    "one prompt": (lambda: batch_query_target_model("abc"), "prompts: must be a list of strings, not a string"),
     "no tokens": (lambda: batch_query_target_model(["a"], max_tokens=0), "max_tokens 0: must be at least 1"),
-    "guard alone": (lambda: batch_query_target_model(["a"], guard=GUARD), "guard and secret: give both, or neither"),
-    "secret alone": (lambda: batch_query_target_model(["a"], secret="x"), "guard and secret: give both, or neither"),
+    "guard alone": (lambda: batch_query_target_model(["a"], guard=GUARD), "guard and secret: give both or neither"),
+    "secret alone": (lambda: batch_query_target_model(["a"], secret="x"), "guard and secret: give both or neither"),
     "workers": (lambda: batch_encode_queries(["a"], max_workers=0), "max_workers 0: must be at least 1"),
-    "name alone": (lambda: batch_encode_queries(["a"], name="x"), "name: a run is kept in a store; give store as well"),
+    "name alone": (lambda: batch_encode_queries(["a"], name="x"), "name: a named run needs a store; give store too"),
 }
 
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_meant_is_named(call: Callable[[], Any], message: str) ->
 @pytest.mark.parametrize("field", ["max_workers", "store", "name"])
 def test_a_session_has_its_own_settings(field: str) -> None:
     own: dict[str, Any] = {field: 8 if field == "max_workers" else "x"}
-    with Session() as session, pytest.raises(SettingsError, match=f"{field}: the session has its own; leave it out"):
+    with Session() as session, pytest.raises(SettingsError, match=f"{field}: the session already has one; omit"):
         batch_encode_queries(["a"], session=session, **own)
 
 

@@ -76,7 +76,7 @@ def test_every_block_renders_everywhere(data: ReportData) -> None:
     report = report_of(data)
     page, markdown, notebook, text = page_of(report), markdown_of(report), notebook_of(report), on_terminal(data)
     for shown in (page, markdown, notebook, text):
-        assert "ppo wins" in shown
+        assert "ppo is best" in shown
         assert "75.0%" in shown
     assert page.count("<svg") == 4
     for each in report.blocks:
@@ -89,15 +89,15 @@ def test_every_block_renders_everywhere(data: ReportData) -> None:
 def test_findings_are_sentences_with_what_to_know_before_one_believes_them(data: ReportData) -> None:
     lines = findings(data)
     assert lines[0].startswith(
-        "ppo wins: it leaks in 75% of the 48 held-out episodes that both have against 50% for the bandit"
+        "ppo is best: the leak rate on the 48 episodes on held-out guards that both completed is 75% for ppo and"
     )
-    assert "12 of 3,072 steps of the training failed; nothing was learnt from them." in lines
+    assert "12 of 3,072 training steps failed. They were excluded from learning." in lines
     assert any(line.startswith("One learner of each kind was trained") for line in lines)
-    assert any("are missing and count for nothing: noop 0 of 96" in line for line in lines)
+    assert any("are missing and are not scored: noop 0 of 96" in line for line in lines)
     assert all(line[0].isupper() or line.startswith(("ppo", "12")) for line in lines)
     assert all(line.endswith(".") for line in lines)
     clean = report_data(attempts(LEAKS), curves=())
-    assert not any("steps of the training" in line for line in findings(clean)), "an evaluation trains nobody"
+    assert not any("training steps" in line for line in findings(clean)), "an evaluation trains nobody"
 
 
 def test_figures_are_those_of_the_analysis(data: ReportData) -> None:
@@ -128,10 +128,10 @@ def test_figures_are_those_of_the_analysis(data: ReportData) -> None:
 
 def test_titles_of_figures_say_what_was_found(data: ReportData) -> None:
     assert [each.title for each in figures(data)] == [
-        "ppo leaks most often on held-out guards: 75.0%",
-        "Leak rates while learning: ppo from 20.0% to 50.0%, bandit from 20.0% to 50.0%",
-        "bandit and ppo need 2 queries to leak in half of the episodes on held-out guards",
-        "indirect gained most in random rewording: 0.12 of the secret per use against firm",
+        "Highest leak rate: ppo on held-out guards, 75.0%",
+        "Leak rates during training: ppo from 20.0% to 50.0%, bandit from 20.0% to 50.0%",
+        "bandit and ppo need 2 queries until half of the episodes have leaked on held-out guards",
+        "Best mutation in random rewording: indirect, 0.12 of the secret per use against firm",
     ]
 
 
@@ -139,7 +139,7 @@ def test_titles_of_figures_say_what_was_found(data: ReportData) -> None:
 def test_learning_curves_say_what_their_bands_are(learners: int) -> None:
     curves = [curve(kind, at, (0.1, 0.2 + 0.1 * at)) for kind in ("ppo", "bandit") for at in range(learners)]
     found = table(report_data(attempts(LEAKS, learners), curves=curves), "learning")
-    bands = ("of this one learner", "from the one learner to the other", "interval of the mean of 3 learners")
+    bands = ("updates of one learner", "range of the two learners", "interval of the mean of 3 learners")
     assert bands[learners - 1] in found.caption
     assert {row[1] for row in found.rows} == {learners}
 
@@ -160,11 +160,13 @@ def test_learning_curves_say_what_their_bands_are(learners: int) -> None:
             id="the best first",
         ),
         pytest.param(
-            (Uses("random", "firm", "noop", 10, 0.0, 0),), ("firm", "none gained anything", None, None, ""), id="none"
+            (Uses("random", "firm", "noop", 10, 0.0, 0),),
+            ("firm", "no gain by any mutation", None, None, ""),
+            id="none",
         ),
         pytest.param(
             (Uses("random", "firm", "indirect", 4, 4.0, 4),),
-            ("firm", "too few uses to tell", None, None, ""),
+            ("firm", "too few uses", None, None, ""),
             id="few",
         ),
     ],
@@ -186,9 +188,9 @@ def test_what_failed_is_told_with_its_reason(data: ReportData) -> None:
 def test_a_report_without_curves_or_episodes_is_still_a_report() -> None:
     empty = report_data([], curves=())
     page = page_of(report_of(empty))
-    assert "nothing can be said of anybody" in page
+    assert "No comparison: no episode is usable." in page
     assert "<svg" not in page
-    assert "nothing can be said of anybody" in on_terminal(empty)
+    assert "No comparison: no episode is usable." in on_terminal(empty)
 
 
 def test_rates_that_do_not_exist_are_not_spoken_of() -> None:
@@ -199,12 +201,12 @@ def test_rates_that_do_not_exist_are_not_spoken_of() -> None:
     ]
     data = report_data(held_out_broken)
     titles = [each.title for each in figures(data)]
-    assert titles[0] == "No episode is usable on held-out guards"
+    assert titles[0] == "No usable episodes on held-out guards"
     cards = block(data, "key-figures")
     assert isinstance(cards, KeyFigures)
-    assert cards.figures[0] == ("–", "random leaks, held-out guards", "no usable episode")
+    assert cards.figures[0] == ("–", "leak rate of random, held-out guards", "no usable episodes")
     shown = on_terminal(data)
-    assert "No held-out episode is usable, so nothing can be said about guards that no training met." in shown
+    assert "No comparison: no episode on held-out guards is usable." in shown
     assert re.search(r"^ppo +held out +0 +– +– +–$", shown, re.MULTILINE)
 
 
@@ -219,7 +221,7 @@ def test_settings_say_what_was_run_and_leave_weights_out(data: ReportData) -> No
     assert found["rules"] == "lr 0.01"
     given = {"policies": [{"actor": "weights"}], "bandits": [{"arms": []}], "trained_by": "first", "use_batching": True}
     evaluated = settings(replace(data, stored_settings=given))
-    assert (evaluated["policies"], evaluated["use_batching"]) == ("those of run first", "yes")
+    assert (evaluated["policies"], evaluated["use_batching"]) == ("from run first", "yes")
     assert "weights" not in str(evaluated)
 
 
@@ -228,8 +230,8 @@ def test_prompts_are_shown_word_by_word(data: ReportData) -> None:
     assert isinstance(found, Text)
     titles = [each.title for each in found.passages]
     assert titles[0] == "Guard open, strength 0.3"
-    assert "Mutator noop" in titles
-    assert titles[-1] == "Queries that episodes begin with"
+    assert "Mutation noop" in titles
+    assert titles[-1] == "First queries of episodes"
 
 
 # Transcripts
@@ -247,7 +249,7 @@ def test_every_episode_is_a_transcript_with_its_filters(data: ReportData) -> Non
     assert len(items) == len(list(found.items())) == len(data.attempts), "read anew with every call"
     assert all(set(item.tags) == set(found.filters) for item in items)
     outcomes = [item.tags["outcome"] for item in items]
-    assert outcomes.count(["broken off"]) == 1
+    assert outcomes.count(["failed"]) == 1
     assert outcomes.count(["leaked"]) == sum(each.end == "leak" for each in data.attempts)
     first = items[0]
     assert first.tags["method"] == ["ppo"], "who is compared with the others comes first"
@@ -266,9 +268,9 @@ def test_a_transcript_goes_query_by_query_and_marks_the_secret(data: ReportData)
     assert found.tags["query that leaked"] == ["2"]
     assert [(each.speaker, each.note) for each in found.messages] == [
         ("indirect", "query 1"),
-        ("guarded model", "gave nothing, a refusal; reward −0.020"),
+        ("guarded model", "revealed nothing, refused; reward −0.020"),
         ("indirect", "query 2"),
-        ("guarded model", "gave 100.0%; reward +0.980"),
+        ("guarded model", "revealed 100.0%; reward +0.980"),
     ]
     (mark,) = found.messages[-1].marks
     assert found.messages[-1].text[mark.start : mark.end] == some.secret
@@ -276,10 +278,10 @@ def test_a_transcript_goes_query_by_query_and_marks_the_secret(data: ReportData)
 
 def test_a_query_that_failed_has_no_answer_and_says_why(data: ReportData) -> None:
     found = transcript_of(data, attempt(end="fault"))
-    assert found.outcome == "broken off after 2 queries", "what it earned until then counts for nothing"
+    assert found.outcome == "failed after 2 queries", "what it earned until then counts for nothing"
     assert found.tags["query that leaked"] == []
     assert [each.speaker for each in found.messages] == ["indirect", "guarded model", "indirect"]
-    assert found.notes == ("Query 2 failed and counts for nothing. target: timeout: took <too> long",)
+    assert found.notes == ("Query 2 failed and is not scored. target: timeout: took <too> long",)
 
 
 def test_what_models_wrote_is_text() -> None:

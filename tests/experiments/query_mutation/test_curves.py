@@ -12,7 +12,7 @@ from tests.experiments.query_mutation.trainings import curve
 def test_one_learner_has_the_interval_of_a_window() -> None:
     (band,) = bands([curve(rates=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))])
     assert (band.learners, len(band.points)) == (1, 6)
-    assert "of this one learner" in band.what
+    assert "of one learner" in band.what
     assert band.points[0].rate == 0
     last = band.points[-1]
     assert last.rate == pytest.approx(0.6), "of the last five updates"
@@ -22,7 +22,7 @@ def test_one_learner_has_the_interval_of_a_window() -> None:
 def test_two_learners_have_their_range_and_three_an_interval() -> None:
     curves = [curve(number=at, rates=(0.2, rate)) for at, rate in enumerate((0.4, 0.6, 0.8))]
     (two,), (three,) = bands(curves[:2]), bands(curves)
-    assert two.what == "from the one learner to the other"
+    assert two.what == "range of the two learners"
     assert (two.points[1].low, two.points[1].high) == (0.4, 0.6)
     assert "mean of 3 learners" in three.what
     assert three.points[1].rate == pytest.approx(0.6)

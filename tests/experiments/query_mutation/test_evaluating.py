@@ -99,9 +99,9 @@ def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"task": msgspec.structs.replace(TASK, mutators=("noop", "indirect"))}, "choose among 7 mutators"),
-        ({"task": msgspec.structs.replace(TASK, dimensions=32)}, "here 42 are seen"),
-        ({"bandits": (Bandit.new(3),)}, "bandits: mutators must be those of the training"),
+        ({"task": msgspec.structs.replace(TASK, mutators=("noop", "indirect"))}, "and 7 mutators"),
+        ({"task": msgspec.structs.replace(TASK, dimensions=32)}, "the task has 42"),
+        ({"bandits": (Bandit.new(3),)}, "bandits: use the mutators of the training"),
     ],
     ids=["mutators", "width", "bandit"],
 )
@@ -113,13 +113,13 @@ def test_policies_must_fit(tmp_path: Path, change: dict[str, object], told: str)
 @pytest.mark.parametrize(
     ("held_out", "told"),
     [
-        ({"guards": guards_named(["wary", "firm"])}, "held_out_guards: 'firm' is one of the training"),
+        ({"guards": guards_named(["wary", "firm"])}, "held_out_guards: 'firm' is also used in training"),
         (
             {"guards": tuple(msgspec.structs.replace(guard, name="other") for guard in guards_named(["firm"]))},
-            "held_out_guards: 'other' is one of the training, where it is called 'firm'",
+            "held_out_guards: 'other' is also used in training, under the name 'firm'",
         ),
-        ({"secrets": (TASK.secrets[0],)}, f"held_out_secrets: '{TASK.secrets[0]}' is one of the training"),
-        ({"secrets": (f" {TASK.secrets[0].upper()}",)}, "held_out_secrets: .* is one of the training"),
+        ({"secrets": (TASK.secrets[0],)}, f"held_out_secrets: '{TASK.secrets[0]}' is also used in training"),
+        ({"secrets": (f" {TASK.secrets[0].upper()}",)}, "held_out_secrets: .* is also used in training"),
     ],
     ids=["guard", "guard by another name", "secret", "secret in capitals"],
 )
@@ -139,19 +139,21 @@ def test_an_evaluation_has_episodes() -> None:
 def test_all_that_is_on_both_sides_is_told_at_once() -> None:
     evaluation = msgspec.structs.replace(EXAMINATION.evaluation, secrets=("quokka", *TASK.secrets[:2]))
     told = ", ".join(map(repr, TASK.secrets[:2]))
-    with pytest.raises(SettingsError, match=f"^held_out_secrets: {told} are some of the training; leave that out"):
+    with pytest.raises(
+        SettingsError, match=f"^held_out_secrets: {told} are also used in training; choose other secrets"
+    ):
         msgspec.structs.replace(EXAMINATION, evaluation=evaluation)
 
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
-        ({"secrets": (" ",)}, "held_out_secrets: one of them is empty"),
-        ({"secrets": ("word",), "guards": (Guard("g", "My word is {secret}."),)}, "held_out_secrets: 'word' is a word"),
-        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' cannot be told from other talk"),
-        ({"guards": (Guard("g", "{secret}"),) * 2}, "held_out_guards: 'g' is there twice"),
-        ({"secrets": (TASK.secrets[0].upper(),)}, "is one of the training"),
+        ({"secrets": ()}, "held_out_secrets: must not be empty"),
+        ({"secrets": (" ",)}, "held_out_secrets: contains an empty entry"),
+        ({"secrets": ("word",), "guards": (Guard("g", "My word is {secret}."),)}, "held_out_secrets: 'word' occurs in"),
+        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' is too short to be detected"),
+        ({"guards": (Guard("g", "{secret}"),) * 2}, "held_out_guards: the name 'g' is used twice"),
+        ({"secrets": (TASK.secrets[0].upper(),)}, "is also used in training"),
     ],
     ids=["no secrets", "an empty one", "one that is said anyway", "no letters", "a guard twice", "one in capitals"],
 )
@@ -162,7 +164,7 @@ def test_what_cannot_be_tried_is_told_before_the_training(wrong: dict[str, Any],
 
 
 def test_no_policy_is_an_error() -> None:
-    with pytest.raises(SettingsError, match="policies: at least one is needed"):
+    with pytest.raises(SettingsError, match="policies: must not be empty"):
         Examination(task=TASK, policies=())
 
 

@@ -60,9 +60,9 @@ def test_an_episode_that_a_fault_broke_off_is_missing_and_no_failure_to_leak() -
     assert (held.n, held.count, held.missing, held.rate) == (24, 24, 24, 1.0)
     assert (apart.n, apart.left_out) == (24, 24)
     assert apart.difference == 0, "both leak in the episodes that both have"
-    assert "Nobody is shown to be best" in analysis.verdict
-    assert any("ppo 24 of 96" in note and "differ from method to method" in note for note in analysis.notes)
-    assert any("24 at the most" in note for note in analysis.notes)
+    assert "No method is shown to be best" in analysis.verdict
+    assert any("ppo 24 of 96" in note and "share differs by method" in note for note in analysis.notes)
+    assert any("(at most 24)" in note for note in analysis.notes)
 
 
 def test_p_values_allow_for_the_number_of_comparisons() -> None:
@@ -87,7 +87,7 @@ def test_learners_that_differ_make_intervals_wide() -> None:
     assert other.low is not None
     assert other.high is not None
     assert other.high - other.low > 2 * (one.high - one.low)
-    assert "Nobody is shown" in analysis_of(apart).verdict, "two good ones of three say little"
+    assert "No method is shown" in analysis_of(apart).verdict, "two good ones of three say little"
 
 
 @pytest.mark.sampled
@@ -96,25 +96,25 @@ def test_learners_that_differ_make_intervals_wide() -> None:
     [
         pytest.param(
             {"noop": 0.0, "random": 0.25, "bandit": 0.5, "ppo": 1.0},
-            "ppo wins: it leaks in 100% of held-out episodes against 50% for the bandit, the best of the others: 50",
+            "ppo is best: the leak rate on held-out guards is 100% for ppo and 50% for the bandit, the best other m",
             id="wins",
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.75, "bandit": 0.5, "ppo": 0.25},
-            "ppo loses: it leaks in 25% of held-out episodes against 75% for random rewording: 50 points less (",
+            "ppo is not best: the leak rate on held-out guards is 25% for ppo and 75% for random rewording; 50 points",
             id="loses",
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.5, "ppo": 0.5},
-            "Nobody is shown to be best: ppo leaks in 50% of held-out episodes against 50% for random rewording: 0 p",
+            "No method is shown to be best: the leak rate on held-out guards is 50% for ppo and 50% for random rew",
             id="nobody",
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.0, "ppo": 0.0},
-            "Nobody wins: none of the held-out episodes ended with a leak, whoever reworded. This is about one",
+            "No method is best: no episode on held-out guards ended with a leak. This compares one training",
             id="no leaks",
         ),
-        pytest.param({"noop": 0.0, "random": 0.5}, "Nothing to compare: ppo has no usable episodes", id="no ppo"),
+        pytest.param({"noop": 0.0, "random": 0.5}, "No comparison: ppo has no usable episodes", id="no ppo"),
     ],
 )
 def test_the_verdict_says_who_wins(leaks: dict[str, float], said: str) -> None:
@@ -124,9 +124,9 @@ def test_the_verdict_says_who_wins(leaks: dict[str, float], said: str) -> None:
 def test_the_verdict_says_that_one_training_is_one_training() -> None:
     leaks = {"random": 0.25, "bandit": 0.5, "ppo": 1.0}
     one, three = analysis_of(attempts(leaks)), analysis_of(attempts(leaks, learners=3))
-    assert one.verdict.endswith("another may come out otherwise.")
+    assert one.verdict.endswith("another training may give a different result.")
     assert "One learner of each kind" in one.notes[0]
-    assert "otherwise" not in three.verdict
+    assert "another training" not in three.verdict
     assert three.notes[0].startswith("3 learners of each kind")
     two = analysis_of(attempts(leaks, learners=2)).notes[0]
     assert two.endswith("wide, or too narrow if both happen to agree.")
@@ -140,7 +140,7 @@ def test_an_evaluation_of_trained_guards_alone_says_so() -> None:
 def test_nothing_usable_is_no_verdict_and_no_crash() -> None:
     broken = [attempt("ppo", number=at, end="fault") for at in range(8)]
     found = analysis_of(broken)
-    assert found.verdict == "No episode is usable, so nothing can be said of anybody."
+    assert found.verdict == "No comparison: no episode is usable."
     assert figure(found, "ppo", "held out").rate is None
     assert analysis_of([]).figures == ()
 
@@ -149,14 +149,14 @@ def test_a_verdict_without_shared_episodes_does_not_say_that_ppo_has_none() -> N
     some = [attempt("ppo", number=0), attempt("ppo", number=1, end="fault")]
     some += [attempt("random", number=0, end="fault"), attempt("random", number=1)]
     said = analysis_of(some).verdict
-    assert said.startswith("Nothing to compare: no usable episode of ppo is one that others have. Leak rates: ")
+    assert said.startswith("No comparison: ppo has no usable episode in common with another method. Leak rates: ")
     assert "ppo 100%" in said
 
 
 def test_few_secrets_speak_for_themselves_alone() -> None:
     some = [each._replace(secret="anchor") for each in attempts({"random": 0.5, "ppo": 1.0})]
     found = analysis_of(some)
-    assert any("these secrets alone" in note for note in found.notes)
+    assert any("these secrets only" in note for note in found.notes)
     assert figure(found, "random", "held out").clusters == 16, "equal guard, secret and query count once"
 
 

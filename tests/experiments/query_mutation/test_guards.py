@@ -64,10 +64,10 @@ def test_a_target_may_go_by_the_strength(strength: float, target: str, model: st
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"name": ""}, "guards: a guard needs a name"),
-        ({"brief": "Keep it."}, "guards: the brief of 'g' must have {secret} in it"),
-        ({"strength": 1.5}, "guards: the strength of 'g' must be from 0 to 1"),
-        ({"strength": float("nan")}, "guards: the strength of 'g' must be from 0 to 1"),
+        ({"name": ""}, "guards: the name of a guard is empty"),
+        ({"brief": "Keep it."}, "guards: the brief of 'g' must contain {secret}"),
+        ({"strength": 1.5}, "guards: the strength of 'g' is 1.5; must be between 0 and 1"),
+        ({"strength": float("nan")}, "guards: the strength of 'g' is nan; must be between 0 and 1"),
     ],
     ids=["no name", "no secret", "too strong", "not a number"],
 )
@@ -88,6 +88,6 @@ def test_no_training_meets_a_guard_that_is_held_out() -> None:
 def test_guards_by_name_in_the_order_given_each_once() -> None:
     assert [guard.name for guard in guards_named(["filtered", "open", "filtered"])] == ["filtered", "open"]
     with pytest.raises(
-        SettingsError, match="guards: there is no 'iron'; there are open, asked, firm, wary, warned, fil"
+        SettingsError, match="guards: unknown guard 'iron'; known: open, asked, firm, wary, warned, fil"
     ):
         guards_named(["open", "iron"])

@@ -77,8 +77,8 @@ def test_one_of_the_users_own_is_found_by_its_module() -> None:
         (["nope"], "mutators: there is no 'nope'; there are noop, paraphrase"),
         (["no_such_module:shout"], "mutators: 'no_such_module' cannot be imported"),
         ([f"{OWN}:nope"], "mutators: there is no 'nope'"),
-        (["noop", "noop"], "mutators: each may be named once"),
-        ([f"{OWN}:shout", "shout"], "mutators: each may be named once"),
+        (["noop", "noop"], "mutators: a name is given twice"),
+        ([f"{OWN}:shout", "shout"], "mutators: a name is given twice"),
     ],
     ids=["unknown", "no module", "not in the module", "twice", "twice, by module"],
 )

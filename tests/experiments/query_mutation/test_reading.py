@@ -85,18 +85,18 @@ def test_runs_are_pooled_with_learners_and_episodes_numbered_on(runs: dict[str, 
 
 
 def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(runs: dict[str, Stored]) -> None:
-    with pytest.raises(SettingsError, match="run 'other': evaluation differs from that of 'one'"):
+    with pytest.raises(SettingsError, match="run 'other': evaluation differs from run 'one'"):
         read_runs([runs["one"], runs["other"]])
-    with pytest.raises(SettingsError, match="has the seed of another one"):
+    with pytest.raises(SettingsError, match="has the same seed as another run"):
         read_runs([runs["one"], runs["one"]])
-    with pytest.raises(SettingsError, match="at least one"):
+    with pytest.raises(SettingsError, match="at least one run"):
         read_runs([])
 
 
 def test_a_run_without_figures_says_what_to_do(runs: dict[str, Stored]) -> None:
     record, results = runs["one"]
     bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
-    with pytest.raises(RunError, match="no figures yet: resume it first"):
+    with pytest.raises(RunError, match="has no results yet"):
         read_runs([(bare, results)])
 
 
@@ -162,7 +162,7 @@ def test_steps_of_a_way_that_was_given_up_are_left_aside(tmp_path: Path, monkeyp
         ("timeout: too late", "timeout"),
         ("rate_limited: slow: down", "rate_limited"),
         ("the reply is not a valid number: nothing", "other"),
-        ("emulated/reworder wrote nothing for shorten", "other"),
+        ("emulated/reworder returned an empty reply for shorten", "other"),
     ],
 )
 def test_the_kind_of_a_failure_is_what_its_message_begins_with(why: str, kind: str) -> None:

@@ -71,5 +71,5 @@ def with_changed(**arrays: Any) -> bytes:
 def test_what_is_no_policy_is_told(tmp_path: Path, body: bytes | None) -> None:
     path = tmp_path / "p.npz"
     np.savez(path, other=np.zeros(3)) if body is None else path.write_bytes(body)
-    with pytest.raises(SettingsError, match=r"p\.npz: no policy can be read from it"):
+    with pytest.raises(SettingsError, match=r"p\.npz: not a policy file"):
         read_policy(path)

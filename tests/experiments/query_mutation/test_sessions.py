@@ -92,5 +92,5 @@ def test_use_after_closing() -> None:
         lambda: session.submit_all(encode, [("key", SPEC)]),
         lambda: session.world(Task()),
     ):
-        with pytest.raises(RunError, match="session: it is closed"):
+        with pytest.raises(RunError, match="The session is closed"):
             use()

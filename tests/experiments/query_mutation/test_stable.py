@@ -126,7 +126,7 @@ def test_closing_it_closes_what_it_made() -> None:
 def test_one_that_is_given_has_its_own_settings(session: Session) -> None:
     batch = BatchedQueryMutationEnv(num_envs=2, session=session)
     assert QueryMutationVecEnv(batch).batch is batch
-    with pytest.raises(SettingsError, match="num_envs: is a setting"):
+    with pytest.raises(SettingsError, match="num_envs: set it on the environment"):
         QueryMutationVecEnv(batch, num_envs=3)
 
 
@@ -173,7 +173,7 @@ def test_a_rollout_in_which_everything_failed() -> None:
         env = QueryMutationVecEnv(num_envs=2, task=SHORT, session=session)
         model = learner(env, env.mask)
         before = weights(model)
-        with pytest.raises(RunError, match="every step of a rollout failed, 16 in all"):
+        with pytest.raises(RunError, match="All 16 steps of the rollout failed"):
             model.learn(32)
         assert same(weights(model), before)
         models.fails = lambda _: False

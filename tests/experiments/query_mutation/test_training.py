@@ -239,7 +239,7 @@ def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> N
         ({"num_processes": 0}, "num_processes 0: must be at least 1"),
         ({"num_steps": -1}, "num_steps -1: must be at least 1"),
         ({"repeats": 0}, "repeats 0: must be at least 1"),
-        ({"num_env_steps": 23}, "num_env_steps 23: is less than one update takes, num_processes x num_steps = 24"),
+        ({"num_env_steps": 23}, "num_env_steps 23: must be at least one update (num_processes x num_steps = 24)"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -249,6 +249,6 @@ def test_settings_that_make_no_sense_are_refused(change: Any, message: str) -> N
 
 
 def test_an_update_of_one_step_would_teach_nothing() -> None:
-    with pytest.raises(SettingsError, match="num_steps 1: an update takes 2 steps at the least") as raised:
+    with pytest.raises(SettingsError, match="num_steps 1: an update needs at least 2 steps") as raised:
         Training(num_processes=1, num_steps=1)
     assert raised.value.field == "num_steps"

@@ -222,21 +222,21 @@ def two() -> list[QueryMutationEnv]:
 
 TWICE = QueryMutationEnv()
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "none": ({"envs": []}, "envs", "at least one"),
+    "none": ({"envs": []}, "envs", "must not be empty"),
     "too-few": ({"num_envs": 0}, "num_envs", "num_envs 0: must be at least 1"),
-    "number-beside": ({"envs": two(), "num_envs": 2}, "num_envs", "leave it out"),
-    "task-beside": ({"envs": two(), "task": SHORT}, "task", "leave it out"),
-    "twice": ({"envs": [TWICE, TWICE]}, "envs", "given twice"),
-    "wrapped": ({"envs": [gymnasium.Wrapper(QueryMutationEnv())]}, "envs", "give its `unwrapped`"),
-    "mutators": ({"envs": [*two(), QueryMutationEnv(Task(mutators=("noop",)))]}, "envs", "agree on mutators"),
+    "number-beside": ({"envs": two(), "num_envs": 2}, "num_envs", "already have it"),
+    "task-beside": ({"envs": two(), "task": SHORT}, "task", "already have it"),
+    "twice": ({"envs": [TWICE, TWICE]}, "envs", "the same environment twice"),
+    "wrapped": ({"envs": [gymnasium.Wrapper(QueryMutationEnv())]}, "envs", "pass `env.unwrapped`"),
+    "mutators": ({"envs": [*two(), QueryMutationEnv(Task(mutators=("noop",)))]}, "envs", "same mutators"),
     "renamed": (
         {"envs": [QueryMutationEnv(Task(mutators=(name,))) for name in ("noop", "shorten")]},
         "envs",
-        "agree on mutators",
+        "same mutators",
     ),
-    "widths": ({"envs": [*two(), QueryMutationEnv(Task(dimensions=8))]}, "envs", "agree on mutators and spaces"),
-    "rendering": ({"envs": [*two(), QueryMutationEnv(render_mode="ansi")]}, "envs", "agree on render_mode"),
-    "mode": ({"num_envs": 2, "autoreset_mode": "later"}, "autoreset_mode", "'later': there are NextStep"),
+    "widths": ({"envs": [*two(), QueryMutationEnv(Task(dimensions=8))]}, "envs", "same mutators"),
+    "rendering": ({"envs": [*two(), QueryMutationEnv(render_mode="ansi")]}, "envs", "same render_mode"),
+    "mode": ({"num_envs": 2, "autoreset_mode": "later"}, "autoreset_mode", "'later': must be one of NextStep"),
 }
 
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_made(how: dict[str, Any], field: str, says: str) -> None
 
 def test_sessions_that_do_not_go_together(session: Session) -> None:
     with Session() as other:
-        with pytest.raises(SettingsError, match=r"session: .* different ones"):
+        with pytest.raises(SettingsError, match=r"session: .* different sessions"):
             BatchedQueryMutationEnv([QueryMutationEnv(session=session), QueryMutationEnv(session=other)])
         with pytest.raises(SettingsError, match=r"max_workers: .* Session"):
             BatchedQueryMutationEnv(num_envs=2, session=session, max_workers=8)
@@ -286,9 +286,9 @@ def test_steps_that_are_wrong(session: Session) -> None:
     with pytest.raises(ResetNeeded, match="call reset"):
         vector.step([0, 0])
     vector.reset(seed=1)
-    with pytest.raises(InvalidAction, match="actions 1: give one for each of 2"):
+    with pytest.raises(InvalidAction, match="actions 1: must be a list of 2"):
         vector.step(1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidAction, match="actions: 3 for 2 environments"):
+    with pytest.raises(InvalidAction, match="actions: got 3 for 2 environments"):
         vector.step([0, 0, 0])
     with pytest.raises(InvalidAction, match="action 9"):
         vector.step([0, 9])
@@ -322,7 +322,7 @@ def test_closing() -> None:
     vector.close()
     assert vector.session.closed
     for use in (vector.reset, vector.batch_reset, lambda: vector.step([0, 0])):
-        with pytest.raises(ClosedEnvironmentError, match="make another one"):
+        with pytest.raises(ClosedEnvironmentError, match="create a new one"):
             use()
 
 

@@ -1,20 +1,21 @@
-"""Query mutation: which rewording of a query gets a guarded model to give a planted secret away? A policy learns it.
+"""Query mutation: train a policy that rewords queries until a guarded model reveals a planted secret.
 
-task.py        what is to be learnt: target, guards.py, mutators.py, queries, rewards.py with leaking.py
-stepping.py    THE program: one step of an environment
-episode.py     episodes: where one stands, what is seen of it, what a step does to it (pure)
-targets.py     who may be tested
-playing.py     environments in a run, each by itself; sessions.py: a run without async
-learning/      who chooses: policies, how they learn, baselines; saving.py: policies as files
-training.py    the driver of a training; evaluating.py: everybody on the same episodes; expecting.py: what that takes
-analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands
-reading.py     runs as their report reads them; blocks.py makes it, with drawings.py and transcripts.py; data.py: files
-documented.py  the environments that the description of query mutation names, for Gymnasium: one, and many at once
-stable.py      the same for stable-baselines3, and a buffer that leaves failed steps out
-batching.py    queries encoded, mutated and asked in lists
-experiment.py  the commands: options, settings and results; board.py: curves for TensorBoard
+task.py        the task: target, queries, guards.py, mutators.py, rewards.py, leaking.py
+stepping.py    the program: one step of an environment
+episode.py     episodes: state, observation and transition (pure)
+targets.py     which targets may be tested
+playing.py     environments in an async run; sessions.py: a run for synchronous code
+learning/      policies, PPO, bandit and baselines; saving.py: policies as files
+training.py    driver of `mutate train`; evaluating.py: evaluation of all methods; expecting.py: estimates
+analysis.py    results as plain data: figures.py computes statistics, verdict.py sentences, curves.py bands
+reading.py     reads runs for reports; blocks.py, drawings.py and transcripts.py build them; data.py: data files
+documented.py  Gymnasium environments: QueryMutationEnv and BatchedQueryMutationEnv
+stable.py      adapter and masked rollout buffer for stable-baselines3
+batching.py    batch functions: encode, mutate and query lists of texts
+experiment.py  commands: options, settings and results; board.py: TensorBoard logs
 
-What is named here is public, and a test pins it. It is imported when it is used: only environments need gymnasium.
+The names in `__all__` are the public API and are pinned by a test. They are imported lazily: only the environments need
+gymnasium.
 """
 
 from importlib import import_module
@@ -82,7 +83,7 @@ def __getattr__(name: str) -> Any:
         package = (error.name or "").partition(".")[0]
         if package not in _OPTIONAL:
             raise
-        said = f"{name} needs {package}, which is not installed: pip install 'groundswell[rl]'"
+        said = f"{name} needs {package}, which is not installed. Run: pip install 'groundswell[rl]'"
         raise ModuleNotFoundError(said, name=package) from error
 
 

@@ -1,4 +1,4 @@
-"""What a training or an evaluation found, as plain data: a function of the outcomes alone."""
+"""The results of a training or an evaluation, as plain data. They depend on the outcomes alone."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class Point(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One update of a learner: the steps up to it, and what the last of them brought."""
+    """One update of a learner: its total steps so far, and statistics of the steps of this update."""
 
     steps: int
     usable: int
     masked: int
-    """Steps that failed, and were not learnt from."""
+    """Steps that failed. They are excluded from learning."""
     reward: float
-    """Of a usable step, on average."""
+    """Mean reward of a usable step."""
     episodes: int
-    """That ended, other than by a fault."""
+    """Episodes that ended without a fault."""
     leaks: int
     losses: Losses | None = None
 
     @classmethod
     def of(cls, steps: int, told: Sequence[Told], losses: Losses | None) -> Point:
-        """The point of these steps."""
+        """Summarise the steps of one update."""
         usable = [each.transition for each in told if each.transition.usable]
         ends = [each.episode.end for each in usable]
         return cls(
@@ -46,7 +46,7 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """How a learner came along."""
+    """The learning curve of one learner."""
 
     learner: str
     number: int
@@ -54,7 +54,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """One episode of an evaluation. Equal numbers are the same guard, secret and query, whoever met them."""
+    """One episode of an evaluation. Episodes with the same number have the same guard, secret and first query."""
 
     method: str
     learner: int
@@ -64,14 +64,14 @@ class Ended(msgspec.Struct, frozen=True):
     goal: str
     end: End
     best: float
-    """The largest share that a response gave away."""
+    """Largest share of the secret that a response revealed."""
     steps: int
     total: float
-    """The rewards of the episode."""
+    """Sum of the rewards."""
 
 
 class Uses(msgspec.Struct, frozen=True):
-    """What a mutator did against a guard, for one method: usable steps, what they gained, and leaks."""
+    """Results of one mutation against one guard, for one method: usable steps, total gain and leaks."""
 
     method: str
     guard: str
@@ -82,59 +82,59 @@ class Uses(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """How a method did on some episodes: how many leaked, with an interval; rewards and steps on average."""
+    """Results of one method on a set of episodes: leak rate with interval, mean return and mean steps."""
 
     method: str
     on: str
-    """A guard; or `trained` or `held out`: all guards that training met, or did not."""
+    """The name of a guard; or `trained` or `held out` for all guards of that kind."""
     n: int
     count: int
     rate: float | None
     low: float | None
     high: float | None
     total: float | None
-    """The rewards of an episode, on average, with an interval."""
+    """Mean return of an episode, with an interval."""
     total_low: float | None
     total_high: float | None
     steps: float | None
     missing: int = 0
-    """Episodes that a fault broke off: they count for nothing."""
+    """Episodes that ended with a fault. They are not scored."""
     learners: int = 1
-    """How many were trained; their intervals allow for others coming out otherwise, if there are several."""
+    """Number of trained learners. With several, intervals include the variation between trainings."""
     clusters: int = 0
-    """So many secrets, of which each counts as one draw."""
+    """Number of clusters (secrets) that the interval is based on."""
     reason: str = ""
     """Why there is no interval."""
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """Two methods on the same episodes: how much more often the first one leaked, and how much more it earned."""
+    """Paired comparison of two methods on the same episodes: differences of leak rate and return."""
 
     method: str
     against: str
     on: str
     n: int
-    """Episodes that both have; nothing else counts here."""
+    """Episodes that both methods completed. Only these are compared."""
     difference: float | None
     low: float | None
     high: float | None
     p: float | None
-    """Adjusted for the number of comparisons with the first method on these guards (Holm)."""
+    """Adjusted p-value (Holm), over all comparisons with `method` on these guards."""
     total: float | None
     total_low: float | None
     total_high: float | None
     total_p: float | None = None
     rate: float | None = None
     against_rate: float | None = None
-    """What the two are the difference of."""
+    """The leak rates that are compared."""
     left_out: int = 0
-    """Episodes that one of them lacks."""
+    """Episodes that are missing for at least one of the two."""
     reason: str = ""
     """Why there is no interval."""
 
 
 class Lasting(msgspec.Struct, frozen=True):
-    """How long secrets were kept from a method: the share that is left after each step in which some leaked."""
+    """Survival curve of the secrets against one method: the share not leaked after each step with a leak."""
 
     method: str
     on: str
@@ -143,19 +143,19 @@ class Lasting(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """What was found."""
+    """Results of a training or an evaluation."""
 
     curves: tuple[Curve, ...]
     figures: tuple[Figure, ...]
     contrasts: tuple[Contrast, ...]
     uses: tuple[Uses, ...]
     verdict: str
-    """Who wins, in a sentence."""
+    """The main finding, in one sentence."""
     masked: int
-    """Steps of the training that failed and were not learnt from."""
+    """Training steps that failed and were excluded from learning."""
     prompts: str
-    """A hash of what models are told."""
+    """Hash of the prompts of the mutations."""
     lasting: tuple[Lasting, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the intervals speak of, and what to beware of."""
+    """What the intervals cover, and caveats."""
     level: float = 0.95

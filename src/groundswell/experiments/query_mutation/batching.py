@@ -1,9 +1,9 @@
-"""Many queries at once: encode, mutate, ask the target. Lists in, lists out, in their order.
+"""Batch functions: encode queries, mutate queries, query the target. Lists in, lists out, in the same order.
 
-`encode_queries`, `mutate_queries` and `query_target_model` work in a run; `batch_encode_queries`,
-`batch_mutate_queries` and `batch_query_target_model` are the same for code that is not async. Whatever a run has comes
-with them: the cache, pacing, several servers, a journal. What stops a run stops them too: a wrong key, a server that
-cannot be reached.
+`encode_queries`, `mutate_queries` and `query_target_model` are async and work in a run. `batch_encode_queries`,
+`batch_mutate_queries` and `batch_query_target_model` do the same for synchronous code. All of them use the features of
+a run: cache, rate limiting, several endpoints, journal. Errors that stop a run, such as a wrong key or an unreachable
+server, raise an exception.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from groundswell.program.trial import Trial, program
 T = TypeVar("T")
 
 ASKED_AS = TARGET.replace("{strength}", "0.5")
-"""The target that is asked where no guard says how strong it is."""
+"""The default target when no guard is given."""
 
 
 class Texts(list[str]):
-    """Texts in the order of what they were made from. `failed` says where something else stands for one, and why."""
+    """A list of texts, in the order of the input. `failed` maps the index of each fallback text to the reason."""
 
     def __init__(self, texts: Iterable[str] = (), failed: dict[int, str] | None = None) -> None:
         super().__init__(texts)
@@ -47,14 +47,14 @@ class Texts(list[str]):
 
 
 class Rewrite(msgspec.Struct, frozen=True):
-    """A query, and how to reword it."""
+    """A query and the mutation to apply."""
 
     mutator: str
     rewording: Rewording
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What to ask a target, by itself or behind a guard."""
+    """A prompt for a target, with or without a guard."""
 
     target: str
     prompt: str
@@ -88,7 +88,7 @@ async def ask(trial: Trial, spec: Prompt) -> str:
 async def encode_queries(
     run: Run, queries: Sequence[str], *, model: str = EMBEDDER, dimensions: int | None = None
 ) -> Floats:
-    """The embeddings of queries, a row for each. Equal ones are embedded once; if one cannot be, this raises."""
+    """Embed queries, one row each. Equal queries are embedded once. Raises an error if a query cannot be embedded."""
     texts = list(dict.fromkeys(_checked(queries, "queries")))
     _at_least_one("dimensions", dimensions)
     width = width_of(model, dimensions)
@@ -109,7 +109,7 @@ async def mutate_queries(
     temperature: float | None = 0.0,
     max_tokens: int = MOST_TOKENS,
 ) -> Texts:
-    """Queries reworded, each by its own mutator or all by one. Where that fails, the query stands as it was."""
+    """Reword queries, each with its own mutation or all with the same. If a mutation fails, the query stays as is."""
     queries = _checked(queries, "queries")
     mutations = _mutations(mutations, len(queries))
     _at_least_one("max_tokens", max_tokens)
@@ -133,14 +133,14 @@ async def query_target_model(
     allowed_targets: Sequence[str] = (),
     confirmed: bool = False,
 ) -> Texts:
-    """What a target answers to prompts, behind a guard if one is given. Where it fails, `DEFAULT_REFUSAL` stands.
+    """Send prompts to a target, behind a guard if one is given. A request that fails returns `DEFAULT_REFUSAL`.
 
-    A target beyond this machine must be allowed and confirmed: see targets.py.
+    A target on another machine must be allowed and confirmed: see targets.py.
     """
     prompts = _checked(prompts, "prompts")
     _at_least_one("max_tokens", max_tokens)
     if (guard is None) != (not secret):
-        raise SettingsError("guard and secret: give both, or neither", field="secret" if guard else "guard")
+        raise SettingsError("guard and secret: give both or neither", field="secret" if guard else "guard")
     target = guard.model(model or TARGET) if guard is not None else model or ASKED_AS
     authorised(run, target, allowed=allowed_targets, confirmed=confirmed)
     specs = [Prompt(target, prompt, guard, secret, temperature, max_tokens) for prompt in prompts]
@@ -158,10 +158,10 @@ def batch_encode_queries(
     store: str | Path | None = None,
     name: str | None = None,
 ) -> Floats:
-    """As `encode_queries`: an array of 32-bit floats, a row for each query.
+    """Embed queries: an array of 32-bit floats with one row per query. Raises an error if one cannot be embedded.
 
-    Asks go through `session`, or through one that is opened for this call: with `store` and `name` it goes on with the
-    run of that name. `max_workers` is the most asks in flight; None: as many as the account bears.
+    Requests go through `session`. Without one, a session is opened for this call: `store` and `name` continue the run
+    of that name, and `max_workers` limits the requests in flight (None: adaptive).
     """
     return _worked(
         lambda run: encode_queries(run, queries, model=model, dimensions=dimensions), session, max_workers, store, name
@@ -180,7 +180,11 @@ def batch_mutate_queries(
     store: str | Path | None = None,
     name: str | None = None,
 ) -> Texts:
-    """As `mutate_queries`: the reworded queries; `.failed` says which stand as they were. Sessions as above."""
+    """Reword queries, each with its own mutation or all with the same.
+
+    A mutation that fails returns the query as is; `.failed` maps its index to the reason. For `session`, `store`,
+    `name` and `max_workers` see `batch_encode_queries`.
+    """
     return _worked(
         lambda run: mutate_queries(
             run, queries, mutations, model=model, temperature=temperature, max_tokens=max_tokens
@@ -207,7 +211,11 @@ def batch_query_target_model(
     store: str | Path | None = None,
     name: str | None = None,
 ) -> Texts:
-    """As `query_target_model`: the responses; `.failed` says where `DEFAULT_REFUSAL` stands. Sessions as above."""
+    """Send prompts to a target, behind a guard if one is given.
+
+    A request that fails returns `DEFAULT_REFUSAL`; `.failed` maps its index to the reason. For `session`, `store`,
+    `name` and `max_workers` see `batch_encode_queries`.
+    """
     return _worked(
         lambda run: query_target_model(
             run,
@@ -234,14 +242,14 @@ def _worked(
     store: str | Path | None,
     name: str | None,
 ) -> T:
-    """Do something in the run of a session, or in that of one opened for it."""
+    """Do the work in the given session, or in one that is opened for it."""
     if session is not None:
         for field, value in (("max_workers", max_workers), ("store", store), ("name", name)):
             if value is not None:
-                raise SettingsError(f"{field}: the session has its own; leave it out", field=field)
+                raise SettingsError(f"{field}: the session already has one; omit {field}", field=field)
         return session.run.wait(work(session.run.run))
     if name is not None and store is None:
-        raise SettingsError("name: a run is kept in a store; give store as well", field="name")
+        raise SettingsError("name: a named run needs a store; give store too", field="name")
     _at_least_one("max_workers", max_workers)
     with Session(store=store, name=name, max_workers=max_workers) as opened:
         return opened.run.wait(work(opened.run.run))
@@ -254,19 +262,19 @@ def _at_least_one(field: str, value: int | None) -> None:
 
 def _checked(texts: Sequence[str], field: str) -> list[str]:
     if isinstance(texts, str):
-        raise SettingsError(f"{field}: give a list of texts, not one text", field=field)
+        raise SettingsError(f"{field}: must be a list of strings, not a string", field=field)
     texts = list(texts)
     for at, text in enumerate(texts):
         if not isinstance(text, str):
-            raise SettingsError(f"{field}[{at}]: must be a text, not {type(text).__name__}", field=field)
+            raise SettingsError(f"{field}[{at}]: must be a string, not {type(text).__name__}", field=field)
     return texts
 
 
 def _mutations(mutations: str | Sequence[str], count: int) -> list[str]:
-    """One mutator for each query."""
+    """The mutation of each query."""
     named = [mutations] * count if isinstance(mutations, str) else _checked(mutations, "mutations")
     if len(named) != count:
-        raise SettingsError(f"mutations: {len(named)} for {count} queries; give one for each, or one name for all")
+        raise SettingsError(f"mutations: got {len(named)} for {count} queries; give one per query, or one name for all")
     trust_named(named)
     for each in dict.fromkeys([mutations] if isinstance(mutations, str) else named):
         try:
@@ -281,7 +289,7 @@ def _rows(found: Encoded) -> Floats:
 
 
 def _texts(outcomes: Sequence[Outcome[str]], instead: Sequence[str]) -> Texts:
-    """What came, and what stands for what did not."""
+    """The results, with fallbacks for failed trials."""
     failed = {
         at: f"{outcome.fault.kind}: {outcome.fault.message}"
         for at, outcome in enumerate(outcomes)

@@ -1,4 +1,4 @@
-"""The report of a training or an evaluation as blocks: findings in sentences, figures, tables, and what was run."""
+"""The report of a training or an evaluation as blocks: findings, figures, tables and settings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from groundswell.reporting.blocks import (
 from groundswell.reporting.words import cost, duration
 
 MOST_NAMED = 3
-"""So many mutators are named for a guard."""
+"""Number of mutations named for each guard."""
 NOT_SHOWN = ("task", "evaluation", "policies", "bandits", "trained_by")
-"""Settings that the table of settings does not list by their names."""
+"""Settings that the settings table does not list under their field names."""
 
 
 def blocks(data: ReportData) -> Iterator[Block]:
-    """The report."""
+    """The blocks of the report."""
     analysis = data.analysis
     yield Text(id="findings", lines=list(findings(analysis)), brief=True)
     yield key_figures(data)
@@ -53,21 +53,21 @@ def blocks(data: ReportData) -> Iterator[Block]:
 
 
 def findings(analysis: Analysis) -> Iterator[str]:
-    """Who wins, what failed, and what to know before one believes it."""
+    """The verdict, the number of failed steps, and caveats."""
     if analysis.verdict:
         yield analysis.verdict
     steps = sum(point.usable + point.masked for curve in analysis.curves for point in curve.points)
     if analysis.masked:
-        yield f"{analysis.masked:,} of {steps:,} steps of the training failed; nothing was learnt from them."
+        yield f"{analysis.masked:,} of {steps:,} training steps failed. They were excluded from learning."
     elif steps:
-        yield f"None of the {steps:,} steps of the training failed."
+        yield f"None of the {steps:,} training steps failed."
     yield from analysis.notes
 
 
 def key_figures(data: ReportData) -> KeyFigures:
-    """What one wants to know first."""
+    """Leak rates, cost and time."""
     spent = whole_cost(data.summaries)
-    unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
+    unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
     sent = sum(each.asks.sent for each in data.summaries)
     return KeyFigures(
         id="key-figures",
@@ -80,15 +80,15 @@ def key_figures(data: ReportData) -> KeyFigures:
 
 
 def _key_figure(found: Figure) -> KeyFigure:
-    label = f"{found.method} leaks, {GUARDS[found.on]}"
+    label = f"leak rate of {found.method}, {GUARDS[found.on]}"
     if found.rate is None:
-        return KeyFigure(numbers.NONE, label, "no usable episode")
+        return KeyFigure(numbers.NONE, label, "no usable episodes")
     between = numbers.interval(found.low, found.high) if found.low is not None else "no interval"
     return KeyFigure(numbers.percent(found.rate), label, f"{numbers.count(found)}; {between}")
 
 
 def rates_table(analysis: Analysis) -> Table:
-    """How each method did on all guards that were held out, and on all that were met."""
+    """Leak rate, mean return and steps of each method, on held-out guards and on guards of the training."""
     rows = [each for on in GUARDS for each in analysis.figures if each.on == on]
     rows.sort(key=lambda each: (list(GUARDS).index(each.on), 1.0 if each.rate is None else -each.rate))
     return Table(
@@ -107,39 +107,40 @@ def rates_table(analysis: Analysis) -> Table:
             )
             for each in rows
         ],
-        caption=f"Usable episodes, and the share of them in which the secret leaked, with {analysis.level:.0%} "
-        "intervals. Held out: guards that no training met. Trained: guards of the training, with secrets that it never "
-        "met. Mean return: the rewards of an episode. Steps: how many queries an episode took on average.",
+        caption=f"Number of usable episodes and the share in which the secret leaked, with {analysis.level:.0%} "
+        "confidence intervals. Held out: guards that were not used in training. Trained: guards that were used in "
+        "training, with held-out secrets. Mean return: mean sum of rewards per episode. Steps: mean number of queries "
+        "per episode.",
     )
 
 
 def best_mutators_table(analysis: Analysis) -> Table:
-    """For each guard the mutators that gained most; by chance alone, since learners use them where it pays."""
+    """The best mutations against each guard, measured on random rewording: learners choose when to use a mutation."""
     rows: list[tuple[str, str, float | None, int | None, str]] = []
     for guard, found in chance_gains(analysis.uses).items():
         if not found or found[0].gain <= 0:
-            rows.append((guard, "none gained anything" if found else "too few uses to tell", None, None, ""))
+            rows.append((guard, "no gain by any mutation" if found else "too few uses", None, None, ""))
             continue
         first, *others = found
         more = [f"{each.mutator} {each.gain:.2f}" for each in others[: MOST_NAMED - 1] if each.gain > 0]
         rows.append((guard, first.mutator, first.gain, first.uses, ", ".join(more)))
     return Table(
         id="best-mutators",
-        title=f"Mutators that gained most in {CHANCE} rewording",
+        title=f"Best mutations in {CHANCE} rewording",
         part="findings",
         brief=True,
         columns={"guard": "text", "best": "text", "gain per use": "number", "uses": "count", "next": "text"},
         rows=rows,
-        caption="What one use of a mutator gained on average, as a share of the secret that had not been given away "
-        f"before. Mutators with fewer than {FEWEST} uses are left out.",
+        caption="Mean gain per use of a mutation: the share of the secret that the response revealed for the first "
+        f"time in the episode. Mutations with fewer than {FEWEST} uses are omitted.",
     )
 
 
 def contrasts_table(analysis: Analysis) -> Table:
-    """One method against each of the others, on the same episodes."""
+    """Paired comparisons of one method with each other method, on the same episodes."""
     return Table(
         id="contrasts",
-        title=f"{analysis.contrasts[0].method} against the others",
+        title=f"{analysis.contrasts[0].method} compared with the other methods",
         columns={
             **{"against": "text", "guards": "text", "episodes": "count", "leaked": "share", "other leaked": "share"},
             **{"difference": "share_change", "p": "p", "difference of returns": "change", "p, returns": "p"},
@@ -152,18 +153,18 @@ def contrasts_table(analysis: Analysis) -> Table:
             )
             for each in analysis.contrasts
         ],
-        caption=f"{analysis.contrasts[0].method} minus each of the others, on the episodes that both have: points of "
-        f"the leak rate and of the mean return, with {analysis.level:.0%} intervals. p-values are adjusted for the "
-        "number of others (Holm), for each kind of guards and each measure by itself. The verdict goes by leaks on "
-        "held-out guards alone.",
+        caption=f"{analysis.contrasts[0].method} minus each other method, on the episodes that both completed: "
+        f"differences of leak rate and mean return, with {analysis.level:.0%} confidence intervals. p-values are "
+        "adjusted for the number of comparisons (Holm), separately for each kind of guard and each measure. The main "
+        "finding uses leak rates on held-out guards only.",
     )
 
 
 def half_table(analysis: Analysis) -> Table:
-    """How many queries it takes until half of the episodes have leaked."""
+    """The number of queries after which half of the episodes have leaked."""
     return Table(
         id="half-leaked",
-        title="Queries until half of the episodes have leaked",
+        title="Queries until half of the episodes leaked",
         columns={
             **{"method": "text", "guards": "text", "episodes": "count"},
             **{"queries until half have leaked": "count", "leaked at the end": "share"},
@@ -176,13 +177,13 @@ def half_table(analysis: Analysis) -> Table:
             for each in analysis.lasting
             if each.n
         ],
-        caption="By the curves of the figure that shows how many queries a leak takes. Never: fewer than half leaked "
-        "by the last step.",
+        caption="From the curves of the figure with the share of leaked episodes by query. Never: fewer than half of "
+        "the episodes leaked by the last step.",
     )
 
 
 def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
-    """What was run, in words; and the other settings by their names."""
+    """The task in words, then the other settings by field name."""
     task, evaluation, stored = data.settings.task, data.settings.evaluation, data.stored_settings
     judge = f", judged by {task.judge}" if task.reward == "judge" else ""
     yield "target", task.target
@@ -190,16 +191,16 @@ def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "embedder", task.embedder
     yield (
         "reward",
-        f"{task.reward}{judge}, less {task.query_cost:g} a query and {task.drift_cost:g} times the drift; success from "
-        f"{task.success:g} on",
+        f"{task.reward}{judge}, minus {task.query_cost:g} per query and {task.drift_cost:g} times the drift; a score "
+        f"of at least {task.success:g} is a leak",
     )
     yield "trained on", ", ".join(guard.name for guard in task.guards)
-    yield "held out", ", ".join(guard.name for guard in evaluation.guards) or "no guard"
-    yield "episodes", f"{evaluation.episodes:,} for each guard, of at most {task.max_steps} steps"
-    yield "secrets", f"{len(task.secrets):,} of the training, {len(evaluation.secrets):,} held out"
+    yield "held out", ", ".join(guard.name for guard in evaluation.guards) or "none"
+    yield "episodes", f"{evaluation.episodes:,} per guard, at most {task.max_steps} steps each"
+    yield "secrets", f"{len(task.secrets):,} in training, {len(evaluation.secrets):,} held out"
     yield "queries", f"{len(task.queries):,}"
-    yield "temperature", "the provider's" if task.temperature is None else f"{task.temperature:g}"
-    yield "policies", f"those of run {stored['trained_by']}" if stored.get("trained_by") else ""
+    yield "temperature", "provider default" if task.temperature is None else f"{task.temperature:g}"
+    yield "policies", f"from run {stored['trained_by']}" if stored.get("trained_by") else ""
     for name, value in stored.items():
         if name not in NOT_SHOWN and value != {}:
             yield name, _worded(value)
@@ -214,7 +215,7 @@ def _worded(value: Any) -> str:
 
 
 def failures_table(data: ReportData) -> Table:
-    """Steps that failed: they are in no figure, and nothing was learnt from them."""
+    """Steps that failed. They are excluded from figures and from learning."""
     evaluation = f"{EVALUATION}/"
     rows = sorted(data.failures.items(), key=lambda each: (each[0].who.startswith(evaluation), each[0].who, -each[1]))
     return Table(
@@ -235,25 +236,26 @@ def failures_table(data: ReportData) -> Table:
             )
             for what, many in rows
         ],
-        caption="Parts of steps that failed. A mutation that fails leaves the query as it was, and a target that "
-        "cannot be asked counts as a refusal; but the step is masked: the episode is broken off there, its value is "
-        "estimated from where it stood, and nothing is learnt from it. In the evaluation such episodes are missing.",
+        caption="Parts of steps that failed. If a mutation fails, the query stays as it was. If a request to the "
+        "target fails, a default refusal takes the place of the response. In both cases the step is masked: the "
+        "episode ends there, its value is estimated from the state before the step, and the step is excluded from "
+        "learning. In the evaluation these episodes are missing.",
     )
 
 
 def prompts(data: ReportData) -> Text:
-    """What models were told, word by word."""
+    """The prompts that models received."""
     task = data.settings.task
     guards = dict.fromkeys([*task.guards, *data.settings.evaluation.guards])
     passages = [Passage(_guard(guard), guard.brief) for guard in guards]
     passages += [
-        Passage(f"Mutator {name}", mutators.described(name) or "(asks no model with words of ours)")
-        for name in task.mutators
+        Passage(f"Mutation {name}", mutators.described(name) or "(no built-in prompt)") for name in task.mutators
     ]
     passages += [Passage("Judge", rewards.ASKED)] if task.reward == "judge" else []
-    passages.append(Passage("Queries that episodes begin with", "\n".join(task.queries)))
-    about = "What the target was told by each guard, and the rewording model by each mutator. Fields in braces were "
-    return Text(id="prompts", title="Prompts", part="run", lines=[f"{about}filled in."], passages=passages)
+    passages.append(Passage("First queries of episodes", "\n".join(task.queries)))
+    about = "System prompt of the target for each guard, and the instruction to the rewording model for each mutation. "
+    about += "Fields in braces were filled in."
+    return Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
 
 
 def _guard(guard: Guard) -> str:

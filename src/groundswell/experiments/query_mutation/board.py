@@ -1,4 +1,4 @@
-"""The curves of a training for TensorBoard: a listener that writes what learners report."""
+"""TensorBoard logs of a training: a listener that writes what learners report."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from groundswell.store.atomic import own_folder
 log = logging.getLogger("groundswell.query_mutation")
 
 CURVES = "tensorboard"
-"""The folder of curves in that of the results."""
+"""The folder of the logs within the results folder."""
 OLD = "events.out.tfevents.*"
 SOON = 5
-"""Seconds after which somebody who watches sees what was reported."""
+"""Seconds between flushes."""
 MANY = 10_000
-"""So many figures may wait for the disk: whoever reports must not."""
+"""Size of the write queue: reporting must not wait for the disk."""
 
 
 class Writer(Protocol):
-    """As much of a SummaryWriter as is used."""
+    """The methods of SummaryWriter that are used."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any: ...
     def close(self) -> None: ...
 
 
 def summary_writer(folder: Path) -> Writer:
-    """One of TensorBoard's."""
+    """A TensorBoard SummaryWriter."""
     from torch.utils.tensorboard import SummaryWriter
 
     writer: Writer = SummaryWriter(str(folder), max_queue=MANY, flush_secs=SOON)
@@ -38,10 +38,10 @@ def summary_writer(folder: Path) -> Writer:
 
 
 class Board:
-    """Writes figures by environment steps, a folder for each learner.
+    """Writes metrics by environment steps, one folder per learner.
 
-    When a run is resumed, all that was reported is told again: what an earlier session wrote is removed, so that every
-    update is there once. If the disk fails, that is said once, and the run goes on without.
+    A resumed run reports all updates again, so the logs of earlier sessions are removed first and every update appears
+    once. If writing fails, it logs one warning and the run continues without logs.
     """
 
     def __init__(self, folder: Path, make: Callable[[Path], Writer] = summary_writer) -> None:
@@ -51,7 +51,7 @@ class Board:
         self._failed = False
 
     def __call__(self, event: Event) -> None:
-        """Hear of an event."""
+        """Handle an event."""
         if isinstance(event, RunEnded):
             self._carefully(self._close)
         elif isinstance(event, DriverReported) and event.figures and not self._failed:
@@ -79,15 +79,17 @@ class Board:
             work()
         except (OSError, ValueError) as error:  # ValueError: the file was closed behind its back
             if not self._failed:
-                log.warning("no curves for TensorBoard: %s cannot be written: %s; the run goes on", self.folder, error)
+                log.warning(
+                    "Cannot write TensorBoard logs to %s: %s. The run continues without them.", self.folder, error
+                )
             self._failed = True
 
 
 def curves_in(folder: Path, given: Path | None = None) -> list[Board]:
-    """Who writes the curves; nobody, with a line that says so, where they were not asked for and cannot be had."""
+    """The writers of TensorBoard logs. None, with a warning, if TensorBoard is not installed and was not asked for."""
     if given is None and (package := needed.lacking(needed.CURVES)) is not None:
-        log.warning("no curves for TensorBoard: %s is not installed: pip install 'groundswell[rl]'", package)
+        log.warning("No TensorBoard logs: %s is not installed. Run: pip install 'groundswell[rl]'", package)
         return []
-    import torch.utils.tensorboard  # noqa: F401  before a learner's thread does: two that begin at once fail
+    import torch.utils.tensorboard  # noqa: F401  before a learner's thread imports it: concurrent imports fail
 
     return [Board(given or own_folder(folder / CURVES))]

@@ -1,4 +1,4 @@
-"""Learning curves: the leak rate update by update, with bands that say what they are of."""
+"""Learning curves: the leak rate by update, with bands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from groundswell.stats.clusters import student
 from groundswell.stats.rates import Interval, wilson
 
 WINDOW = 5
-"""Of a single learner, so many updates are taken together: one holds few episodes."""
+"""Number of updates that are pooled for a single learner: one update holds few episodes."""
 
 
 class At(NamedTuple):
-    """The leak rate up to so many steps, with its band, and the mean reward of a step."""
+    """The leak rate after a number of steps, with its band, and the mean reward per step."""
 
     steps: int
     rate: float
@@ -26,7 +26,7 @@ class At(NamedTuple):
 
 
 class Band(NamedTuple):
-    """A kind of learner, how many of it there are, what its band is, and its points."""
+    """A kind of learner, the number of learners, what the band shows, and the points."""
 
     learner: str
     learners: int
@@ -35,23 +35,23 @@ class Band(NamedTuple):
 
 
 def bands(curves: Sequence[Curve], level: float = 0.95) -> list[Band]:
-    """One for each kind of learner. Updates in which no episode ended have no point."""
+    """One band for each kind of learner. Updates without a finished episode have no point."""
     kinds = dict.fromkeys(curve.learner for curve in curves)
     return [_band(kind, [curve.points for curve in curves if curve.learner == kind], level) for kind in kinds]
 
 
 def _band(kind: str, curves: Sequence[Sequence[Point]], level: float) -> Band:
     if len(curves) == 1:
-        what = f"Wilson's {level:.0%} interval of the episodes of {WINDOW} updates, of this one learner"
+        what = f"Wilson {level:.0%} interval over the episodes of {WINDOW} updates of one learner"
         return Band(kind, 1, what, tuple(_windowed(curves[0], level)))
     many = len(curves)
-    what = "from the one learner to the other" if many == 2 else f"{level:.0%} interval of the mean of {many} learners"
+    what = "range of the two learners" if many == 2 else f"{level:.0%} interval of the mean of {many} learners"
     found = [_across(some, level) for some in zip(*curves, strict=False)]
     return Band(kind, many, what, tuple(each for each in found if each is not None))
 
 
 def _windowed(points: Sequence[Point], level: float) -> list[At]:
-    """The rate of the last updates together, at the last of them."""
+    """The pooled rate of the last updates, at each update."""
     found = []
     for end in range(1, len(points) + 1):
         some = points[max(0, end - WINDOW) : end]
@@ -63,7 +63,7 @@ def _windowed(points: Sequence[Point], level: float) -> list[At]:
 
 
 def _across(some: Sequence[Point], level: float) -> At | None:
-    """An update of several learners; those in which nothing ended are left out."""
+    """One update of several learners; learners without a finished episode are omitted."""
     rates = [each.leaks / each.episodes for each in some if each.episodes]
     if not rates:
         return None

@@ -65,67 +65,67 @@ UPDATES: Columns = {
 }
 OF_BOTH = {
     "run": "the id of the run",
-    "key": "what the keys of its trials begin with: groundswell runs show RUN --trial KEY/0 shows the first one whole",
-    "method": "who chose the mutators",
-    "learner": "which learner of that method, from 0; over several runs, numbered on",
-    "episode": "the same number is the same guard, secret and first query, whoever met it",
-    "guard": "the guard round the secret",
-    "held_out": "whether no training met this guard",
-    "target": "the model that was asked behind this guard",
-    "secret": "the planted word",
-    "goal": "the query that the episode began with",
+    "key": "prefix of the keys of its trials: groundswell runs show RUN --trial KEY/0 shows the first one",
+    "method": "what chose the mutations: ppo, bandit, random or noop",
+    "learner": "number of the learner within its method, from 0; numbered consecutively over several runs",
+    "episode": "number of the episode; the same number has the same guard, secret and first query for every method",
+    "guard": "name of the guard",
+    "held_out": "whether the guard was held out from training",
+    "target": "model under test",
+    "secret": "the planted secret",
+    "goal": "first query of the episode",
 }
 OF_EPISODES = {
     **OF_BOTH,
-    "status": "usable, or missing: a fault broke it off. Take the usable ones to get the figures of this page",
-    "end": "leak, steps (it reached the last one) or fault",
-    "leaked": "whether the secret came out; empty where that is missing",
-    "best": "the largest share of it that a response gave away",
-    "queries": "how many steps worked",
-    "total": "the rewards of the episode; empty where it is missing",
+    "status": "usable, or missing if a fault ended the episode; the figures of this page use the usable ones",
+    "end": "leak, steps (reached the last step) or fault",
+    "leaked": "whether the secret leaked; empty if the episode is missing",
+    "best": "largest share of the secret that a response revealed",
+    "queries": "number of usable steps",
+    "total": "sum of the rewards; empty if the episode is missing",
     "fault": "what failed, and why",
-    "mutators": "what was chosen, in order",
+    "mutators": "the chosen mutations, in order",
     "steps": "every step: mutator, query, response, score, refused, gained, drift, reward, usable, failed",
 }
 OF_QUERIES = {
     **OF_BOTH,
-    "number": "its place in the episode, from 1",
-    "mutator": "how the query was reworded",
-    "query": "the query as it was sent",
-    "response": "what the target answered",
-    "score": "the share of the secret that the response gave away, or what another reward makes of it",
-    "refused": "whether the response has words of a refusal",
-    "gained": "the part of the score that goes beyond the best one before",
-    "drift": "how far the query is from the one that the episode began with, from 0 to 1",
-    "reward": "what was gained, less what the query and the drift cost",
-    "usable": "whether all parts of the step worked; if not, the episode ends there and is missing",
+    "number": "position in the episode, from 1",
+    "mutator": "mutation that reworded the query",
+    "query": "the query as sent",
+    "response": "the response of the target",
+    "score": "share of the secret that the response revealed, or the score by another reward",
+    "refused": "whether the response contains the words of a refusal",
+    "gained": "score above the best earlier score of the episode",
+    "drift": "cosine distance from the first query of the episode, from 0 to 1",
+    "reward": "gained, minus the costs of the query and of the drift",
+    "usable": "whether all parts of the step worked; if not, the episode ends here and is missing",
     "failed": "the parts that failed, and why",
 }
 OF_UPDATES = {
-    "learner": "what learns",
-    "number": "which of its kind, from 0; over several runs, numbered on",
-    "steps": "its steps up to this update",
-    "usable": "steps of the update that worked",
-    "masked": "steps that failed, and were not learnt from",
+    "learner": "kind of learner: ppo or bandit",
+    "number": "number of the learner within its kind, from 0; numbered consecutively over several runs",
+    "steps": "total steps of the learner after this update",
+    "usable": "usable steps of the update",
+    "masked": "steps that failed and were excluded from learning",
     "reward": "mean reward of a usable step",
-    "episodes": "episodes that ended within the update, other than by a fault",
-    "leaks": "how many of these ended with a leak",
-    "policy_loss": "the loss of PPO's policy; empty for other learners",
-    "value_loss": "the loss of its value function",
-    "entropy": "the entropy of its choices",
-    "clipped": "the share of steps whose probability had moved as far as it may",
+    "episodes": "episodes that ended in the update without a fault",
+    "leaks": "how many of these episodes ended with a leak",
+    "policy_loss": "policy loss of PPO; empty for other learners",
+    "value_loss": "value loss of PPO",
+    "entropy": "entropy of the policy",
+    "clipped": "share of steps whose probability ratio was clipped",
 }
 
 
 def data_tables(data: ReportData) -> Iterator[DataTable]:
-    """The files beside the report."""
+    """The data files of the report."""
     yield DataTable("episodes", EPISODES, partial(episode_rows, data), OF_EPISODES)
     yield DataTable("queries", QUERIES, partial(query_rows, data), OF_QUERIES)
     yield DataTable("updates", UPDATES, partial(update_rows, data), OF_UPDATES)
 
 
 def _attempts(data: ReportData) -> Iterator[tuple[Attempt, Row]]:
-    """Every episode of the evaluation, and the cells that all tables have of it."""
+    """Every episode of the evaluation, with the columns that all tables share."""
     task = data.settings.task
     guards = (*task.guards, *data.settings.evaluation.guards)
     targets = {guard.name: guard.model(task.target) for guard in guards}

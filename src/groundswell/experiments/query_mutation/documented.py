@@ -1,9 +1,8 @@
-"""The environments that the description of query mutation names, for Gymnasium. They need gymnasium; stable.py needs
-stable-baselines3 too, and batching.py neither.
+"""Gymnasium environments for query mutation: `QueryMutationEnv` and `BatchedQueryMutationEnv`.
 
-One step is one trial. What happens follows from the task, the seed of the episode and the actions alone (at temperature
-0), whatever else is going on in the session. `BatchedQueryMutationEnv` submits the steps of a round together: one whose
-target has answered does not wait for the others before the round is over.
+One step is one trial. At temperature 0 its result depends on the task, the seed of the episode and the actions alone,
+not on other environments of the session. `BatchedQueryMutationEnv` submits the steps of all environments
+together: an environment whose target has answered goes on to scoring while others still wait.
 """
 
 from __future__ import annotations
@@ -53,21 +52,21 @@ SEEDS = 1 << 63
 WIDTH = 100
 ENDS: Mapping[End, str] = {
     "": "",
-    "leak": "The secret is out.",
-    "steps": "That was the last step.",
-    "fault": "The step failed: the episode is broken off here, and nothing is learnt from it.",
+    "leak": "The secret leaked.",
+    "steps": "The episode reached its last step.",
+    "fault": "The step failed. The episode ends here; the step is masked.",
 }
 Info = dict[str, Any]
 Row = tuple[Floats, float, bool, bool, Info]
-"""What a step gives: observation, reward, terminated, truncated, info."""
+"""The result of a step: observation, reward, terminated, truncated, info."""
 Steps = tuple[Floats, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], list[Info]]
-"""The same of several environments."""
+"""The results of one step in several environments."""
 Actions = Sequence[SupportsIndex] | NDArray[np.integer[Any]]
 Seeds = int | Sequence[int | None] | None
 
 
 class Prepared(NamedTuple):
-    """A step that is to be made: the key and the spec of its trial."""
+    """A step to submit: the key and the spec of its trial."""
 
     key: str
     spec: Step
@@ -75,14 +74,14 @@ class Prepared(NamedTuple):
 
 
 class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
-    """A guarded model that is asked, again and again, for a planted secret. An action is a mutator of the task.
+    """A Gymnasium environment that queries a guarded model for a planted secret. An action is the index of a mutation.
 
-    Seen are the embedding of the query, whether the last response refused, its score, how far the episode is, and the
-    last action. With no task the emulator plays all parts. A `session` that is given is not closed; without one the
-    environment opens its own when it is needed, on a temporary store.
+    The observation is the embedding of the query, whether the last response was a refusal, its score, the progress of
+    the episode, and the last action (one-hot). Without a task, all models are emulated. Without a `session`, the
+    environment opens one on a temporary store when needed, and closes it. A given session stays open.
 
-    A step of which a part failed has reward 0 and truncates the episode where it stood; its info says `masked`, and
-    nothing should be learnt from it.
+    If a part of a step fails, the reward is 0, the episode is truncated and `info["masked"]` is True. Exclude such
+    steps from learning.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  as Gymnasium has it
@@ -91,11 +90,11 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self, task: Task | None = None, *, session: Session | None = None, render_mode: str | None = None
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise SettingsError(f"render_mode {render_mode!r}: there are ansi and human", field="render_mode")
+            raise SettingsError(f"render_mode {render_mode!r}: must be 'ansi' or 'human'", field="render_mode")
         self._task = task or Task()
         self.render_mode = render_mode
         self.given = session
-        """The session that it was given, if it was."""
+        """The session that was given, if any."""
         self._own: Session | None = None
         self._closed = False
         self._episode: Episode | None = None
@@ -104,7 +103,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self._info: Info = {}
         try:
             self.width = self.task.width or self.session.world(self.task).width
-            """Of an embedding."""
+            """Size of an embedding."""
         except BaseException:
             self.close()
             raise
@@ -113,14 +112,14 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
 
     @property
     def task(self) -> Task:
-        """What it is about. It stays so: whether its target may be tested is asked when an episode begins."""
+        """The task. It cannot be changed: whether the target may be tested is checked when an episode begins."""
         return self._task
 
     @property
     def session(self) -> Session:
-        """The session that it asks through; opened here if none was given."""
+        """The session that requests go through. It is opened here if none was given."""
         if self._closed:
-            raise ClosedEnvironmentError("this environment is closed: make another one")
+            raise ClosedEnvironmentError("This environment is closed: create a new one")
         if self.given is not None:
             return self.given
         if self._own is None:
@@ -128,9 +127,9 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         return self._own
 
     def join(self, session: Session) -> None:
-        """Ask through a session that is shared from now on. One of its own, if there is one, is closed.
+        """Use a shared session from now on. The environment's own session is closed.
 
-        An episode of another session is not gone on with: whom this one may test is asked when one begins.
+        The current episode is abandoned: whether its target may be tested is checked per session, at the reset.
         """
         if self.given is not session:
             self._episode = None
@@ -138,14 +137,14 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self.given = session
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, Info]:
-        """Begin an episode. `options` may name its guard, and give its secret and its query; the rest is drawn."""
+        """Begin an episode. `options` may set `guard` (a name), `secret` and `query`; the rest is drawn at random."""
         session = self.session
         super().reset(seed=seed)
         world = session.world(self.task)
         if world.width != self.width:
             raise SettingsError(
-                f"dimensions {self.width}: {self.task.embedder} gives embeddings of {world.width} numbers: say so in "
-                "the task",
+                f"dimensions {self.width}: {self.task.embedder} returned embeddings of size {world.width}; set "
+                f"dimensions={world.width} in the task",
                 field="dimensions",
             )
         drawn = begin(self.task, int(self.np_random.integers(SEEDS)), world.encoded)
@@ -160,22 +159,22 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         return observed(self.task, self._episode), dict(self._info)
 
     def step(self, action: SupportsIndex) -> Row:
-        """Reword the query as the mutator of this action does, and ask."""
+        """Reword the query with the mutation of this action, and query the target."""
         session, prepared = self.session, self.prepare(action)
         return self.settle(prepared, session.submit(stepping.step, prepared.spec, key=prepared.key))
 
     def prepare(self, action: SupportsIndex) -> Prepared:
-        """The trial of a step, for those who make many at once; `settle` takes what comes of it."""
+        """The trial of a step, for callers that submit several at once. Pass its outcome to `settle`."""
         episode, number = self._going, _number(action)
         if not 0 <= number < len(self.task.mutators):
-            raise InvalidAction(f"action {number}: must be from 0 to {len(self.task.mutators) - 1}")
+            raise InvalidAction(f"action {number}: must be between 0 and {len(self.task.mutators) - 1}")
         spec = step_of(self.task, episode, number)
-        # the spec is part of the key: whoever goes on with a session may choose otherwise from there on
+        # the spec is part of the key: a continued session may choose other actions
         digest = blake2b(msgspec.json.encode(spec), digest_size=6).hexdigest()
         return Prepared(f"{episode.seed}/{self._occurrence}/{episode.step}/{digest}", spec, number)
 
     def settle(self, prepared: Prepared, outcome: Outcome[Stepped]) -> Row:
-        """What a step came to."""
+        """The result of a step, from the outcome of its trial."""
         after = advance(self.task, self._going, prepared.action, outcome.result, self._encoded)
         self._episode = after.episode
         self._info = _about(self.task, after.episode) | _told(self.task, prepared.action, after, outcome)
@@ -184,12 +183,12 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         return observed(self.task, after.episode), after.reward, after.terminated, after.truncated, info
 
     def render(self) -> str | None:
-        """The last exchange as text; in the mode `human`, on standard output."""
+        """The last query and response as text. In mode `human`, print it to standard output."""
         if self.render_mode is None:
-            gymnasium.logger.warn("nothing is rendered: make the environment with render_mode='ansi' or 'human'")
+            gymnasium.logger.warn("Cannot render: create the environment with render_mode='ansi' or 'human'")
             return None
         if self._episode is None:
-            raise ResetNeeded("nothing to render yet: call reset() first")
+            raise ResetNeeded("Nothing to render: call reset() first")
         text = shown(self.task, self._episode, self._info)
         if self.render_mode == "ansi":
             return text
@@ -197,18 +196,18 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         return None
 
     def close(self) -> None:
-        """Close the session, unless it was given. To close again does nothing."""
+        """Close the session, unless it was given. Closing twice is harmless."""
         self._closed = True
         self._leave()
 
     @property
     def _going(self) -> Episode:
         if self._closed:
-            raise ClosedEnvironmentError("this environment is closed: make another one")
+            raise ClosedEnvironmentError("This environment is closed: create a new one")
         if self._episode is None:
-            raise ResetNeeded("no episode has begun: call reset() first")
+            raise ResetNeeded("No episode has begun: call reset() first")
         if self._episode.end:
-            raise ResetNeeded(f"the episode is over ({self._episode.end}): call reset() first")
+            raise ResetNeeded(f"The episode is over ({self._episode.end}): call reset() first")
         return self._episode
 
     def _show(self) -> None:
@@ -225,11 +224,11 @@ def _number(action: SupportsIndex) -> int:
     with suppress(TypeError):
         if not isinstance(action, bool):
             return index(action)
-    raise InvalidAction(f"action {action!r}: must be a whole number")
+    raise InvalidAction(f"action {action!r}: must be an integer")
 
 
 def _seen(task: Task, width: int) -> Box[np.float32]:
-    """The bounds of what is seen. Emulated embeddings have length 1; those of other models may have any."""
+    """The observation space. Emulated embeddings have norm 1; those of other models are unbounded."""
     bound = 1.0 if task.embedder.startswith("emulated/") else np.inf
     low, high = np.zeros(size_of(task, width), np.float32), np.ones(size_of(task, width), np.float32)
     low[:width], high[:width] = -bound, bound
@@ -237,17 +236,17 @@ def _seen(task: Task, width: int) -> Box[np.float32]:
 
 
 def _fixed(task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the options of a reset say of an episode."""
+    """The fields of an episode that the options of a reset set."""
     for name, value in options.items():
         if name not in OPTIONS:
-            raise SettingsError(f"options: there is no {name!r}; there are {', '.join(OPTIONS)}", field="options")
+            raise SettingsError(f"options: unknown option {name!r}; known: {', '.join(OPTIONS)}", field="options")
         if not isinstance(value, str) or not value.strip():
-            raise SettingsError(f"options: {name} {value!r}: must be a text, and not empty", field=name)
+            raise SettingsError(f"options: {name} {value!r}: must be a non-empty string", field=name)
     found = {"goal" if name == "query" else name: value for name, value in options.items()}
     if "guard" in found:
         names = [guard.name for guard in task.guards]
         if found["guard"] not in names:
-            said = f"options: the task has no guard {found['guard']!r}; it has {', '.join(names)}"
+            said = f"options: the task has no guard {found['guard']!r}; its guards are {', '.join(names)}"
             raise SettingsError(said, field="guard")
         found["guard"] = names.index(found["guard"])
     if "secret" in found or "goal" in found:
@@ -258,13 +257,13 @@ def _fixed(task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _about(task: Task, episode: Episode) -> Info:
-    """What an episode is about, and its query."""
+    """The info of an episode: its query, goal, guard and secret."""
     guard = guard_of(task, episode).name
     return {"query": episode.query, "goal": episode.goal, "guard": guard, "secret": episode.secret}
 
 
 def _told(task: Task, action: int, after: Transition, outcome: Outcome[Stepped]) -> Info:
-    """What a step came to. Of one that is missing altogether nothing is known but why."""
+    """The info of a step. A step without a result has only the reason."""
     stepped = outcome.result
     if stepped is None:
         why = "" if outcome.fault is None else f"{outcome.fault.kind}: {outcome.fault.message}"
@@ -282,7 +281,7 @@ def _told(task: Task, action: int, after: Transition, outcome: Outcome[Stepped])
 
 
 def shown(task: Task, episode: Episode, info: Mapping[str, Any]) -> str:
-    """The last exchange of an episode; before the first, what it is about."""
+    """The last query and response of an episode; before the first step, its guard and goal."""
     lines = [f"guard {info['guard']}, step {episode.step} of {task.max_steps}"]
     lines += _field("goal", episode.goal)
     if "response" in info:
@@ -299,15 +298,16 @@ def _field(name: str, text: str) -> list[str]:
 
 
 class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
-    """Environments that step at once: those given as `envs`, or `num_envs` of one task.
+    """A Gymnasium vector environment that steps all its environments concurrently.
 
-    They share one session. If one was given, to any of them or here, it is that one, and it is not closed; otherwise
-    one is opened here, with `max_workers` asks in flight at most (None: as many as the models bear). Environments that
-    are given may differ in their tasks, but not in their mutators and spaces; they are closed with this one.
+    It wraps the environments in `envs`, or makes `num_envs` (16) of one task. They share one session: the one given
+    here or to one of the environments, which stays open; otherwise one is opened here with at most `max_workers`
+    requests in flight (None: adaptive). Environments in `envs` may have different tasks with the same mutations and
+    observation space. They are closed together with this environment.
 
-    `autoreset_mode` says what becomes of an environment whose episode is over: its next step begins another one and
-    does nothing else (NEXT_STEP, what most of Gymnasium expects); another one begins at once, and `final_obs` and
-    `final_info` hold what there was last (SAME_STEP); or `reset` must be called with a `reset_mask` (DISABLED).
+    `autoreset_mode` says what happens after an episode ends. NEXT_STEP: the next step only begins a new episode. This
+    is the default of Gymnasium. SAME_STEP: a new episode begins at once, and `final_obs` and `final_info` hold the end
+    of the last one. DISABLED: call `reset` with a `reset_mask`.
     """
 
     def __init__(
@@ -349,20 +349,21 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         self._over = np.zeros(self.num_envs, np.bool_)
 
     def reset(self, *, seed: Seeds = None, options: dict[str, Any] | None = None) -> tuple[Floats, Info]:
-        """As `batch_reset`, with the infos as Gymnasium has them: one dict of arrays."""
+        """Like `batch_reset`, with the infos as one dict of arrays, as in Gymnasium."""
         seen, infos = self.batch_reset(seed=seed, options=options)
         return seen, self._merged(infos)
 
     def step(self, actions: Actions) -> tuple[Floats, NDArray[Any], NDArray[Any], NDArray[Any], Info]:
-        """As `batch_step`, with the infos as Gymnasium has them: one dict of arrays."""
+        """Like `batch_step`, with the infos as one dict of arrays, as in Gymnasium."""
         seen, rewards, terminated, truncated, infos = self.batch_step(actions)
         return seen, rewards, terminated, truncated, self._merged(infos)
 
     def batch_reset(self, *, seed: Seeds = None, options: dict[str, Any] | None = None) -> tuple[Floats, list[Info]]:
-        """Begin an episode in every environment: the observations, and an info for each environment.
+        """Begin an episode in every environment. Returns the observations and a list of infos.
 
-        A number seeds the first, and the others with those that follow it; or there is a seed for each. Options are
-        for all alike; `reset_mask`, an array of bools, says which to reset, and the others have an empty info.
+        An integer seed n seeds the environments with n, n + 1, n + 2 and so on; a list gives one seed per environment.
+        Options apply to all environments. `options["reset_mask"]`, a bool array, selects the environments to reset; the
+        others have an empty info.
         """
         self._check_open()
         seeds = self._seeds(seed)
@@ -375,15 +376,15 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         return self._seen.copy(), infos
 
     def batch_step(self, actions: Actions) -> Steps:
-        """One step in every environment, all at once: observations, rewards, terminated, truncated; an info for each.
+        """Step every environment concurrently. Returns observations, rewards, terminated, truncated, a list of infos.
 
-        What becomes of episodes that are over, `autoreset_mode` says.
+        `autoreset_mode` says what happens to environments whose episode is over.
         """
         self._check_open()
         if np.ndim(actions) != 1:  # type: ignore[arg-type]  # numpy knows no SupportsIndex
-            raise InvalidAction(f"actions {actions!r}: give one for each of {self.num_envs} environments")
+            raise InvalidAction(f"actions {actions!r}: must be a list of {self.num_envs} integers, one per environment")
         if len(actions) != self.num_envs:
-            raise InvalidAction(f"actions: {len(actions)} for {self.num_envs} environments: give one for each")
+            raise InvalidAction(f"actions: got {len(actions)} for {self.num_envs} environments; give one each")
         over = self._over if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._over)
         going = np.flatnonzero(~over).tolist()
         stepped = step_together(self.session, [self.envs[at] for at in going], [actions[at] for at in going])
@@ -395,7 +396,7 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         return self._seen.copy(), np.array(rewards), np.array(terminated), np.array(truncated), list(infos)
 
     def render(self) -> tuple[Any, ...] | None:
-        """What each environment renders."""
+        """The rendering of each environment."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -406,7 +407,7 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
             self.session.close()
 
     def _renewed(self, at: int, row: Row) -> Row:
-        """A step as it is told: where another episode begins at once, with the end of the last one in the info."""
+        """The row of a step. In mode SAME_STEP a new episode begins, and the info holds the end of the last one."""
         seen, reward, terminated, truncated, info = row
         if self.autoreset_mode is not AutoresetMode.SAME_STEP or not (terminated or truncated):
             return row
@@ -425,7 +426,7 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         if isinstance(seed, int | np.integer):
             return [int(seed) + at for at in range(self.num_envs)]
         if len(seed) != self.num_envs:
-            raise SettingsError(f"seed: {len(seed)} for {self.num_envs} environments: give one for each", field="seed")
+            raise SettingsError(f"seed: got {len(seed)} for {self.num_envs} environments; give one each", field="seed")
         return [None if each is None else int(each) for each in seed]
 
     def _which(self, mask: Any) -> NDArray[np.bool_]:
@@ -433,24 +434,24 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
             return np.ones(self.num_envs, np.bool_)
         found = np.asarray(mask)
         if found.shape != (self.num_envs,) or found.dtype != np.bool_ or not found.any():
-            said = f"options: reset_mask must be {self.num_envs} bools, at least one of them true"
+            said = f"options: reset_mask must be an array of {self.num_envs} bools with at least one True"
             raise SettingsError(said, field="reset_mask")
         return found
 
     def _check_open(self) -> None:
         if self.closed:
-            raise ClosedEnvironmentError("this environment is closed: make another one")
+            raise ClosedEnvironmentError("This environment is closed: create a new one")
 
 
 def step_together(session: Session, envs: Sequence[QueryMutationEnv], actions: Sequence[SupportsIndex]) -> list[Row]:
-    """One step in each of these environments, all at once. If one cannot be made, none is."""
+    """Step these environments concurrently. If one action is invalid, no environment steps."""
     prepared = [env.prepare(action) for env, action in zip(envs, actions, strict=True)]
     outcomes = session.submit_all(stepping.step, [(each.key, each.spec) for each in prepared])
     return [env.settle(each, outcome) for env, each, outcome in zip(envs, prepared, outcomes, strict=True)]
 
 
 def _begun(env: QueryMutationEnv) -> Row:
-    """A step that only begins another episode."""
+    """The row of a step that only begins a new episode."""
     seen, info = env.reset()
     return seen, 0.0, False, False, info
 
@@ -460,39 +461,41 @@ def _mode(given: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(given)
     except ValueError:
         known = ", ".join(mode.value for mode in AutoresetMode)
-        raise SettingsError(f"autoreset_mode {given!r}: there are {known}", field="autoreset_mode") from None
+        raise SettingsError(f"autoreset_mode {given!r}: must be one of {known}", field="autoreset_mode") from None
 
 
 def _given(envs: list[QueryMutationEnv], **others: object) -> list[QueryMutationEnv]:
-    """Environments that were given, checked."""
+    """Check the environments that were given."""
     for name, value in others.items():
         if value is not None:
-            raise SettingsError(f"{name}: is what the given environments have: leave it out beside envs", field=name)
+            raise SettingsError(f"{name}: the environments in envs already have it; omit {name}", field=name)
     if not envs:
-        raise SettingsError("envs: at least one is needed", field="envs")
+        raise SettingsError("envs: must not be empty", field="envs")
     for env in envs:
         if not isinstance(env, QueryMutationEnv):
-            said = f"envs: {env} is no QueryMutationEnv: give its `unwrapped`, and wrap the vector environment instead"
+            said = (
+                f"envs: {env} is not a QueryMutationEnv; pass `env.unwrapped` and wrap the vector environment instead"
+            )
             raise SettingsError(said, field="envs")
     if len(set(map(id, envs))) < len(envs):
-        raise SettingsError("envs: the same environment is given twice: make one for each place", field="envs")
+        raise SettingsError("envs: contains the same environment twice; create one per position", field="envs")
     for one, other in pairwise(envs):
         if one.task.mutators != other.task.mutators or one.observation_space != other.observation_space:
-            said = "envs: they must agree on mutators and spaces, and so on the embedder and its dimensions"
+            said = "envs: all must have the same mutators, embedder and dimensions"
             raise SettingsError(said, field="envs")
         if one.render_mode != other.render_mode:
-            raise SettingsError("envs: they must agree on render_mode", field="envs")
+            raise SettingsError("envs: all must have the same render_mode", field="envs")
     return envs
 
 
 def _shared(envs: Sequence[QueryMutationEnv], session: Session | None, max_workers: int | None) -> Session | None:
-    """The session that was given, if one was; there may be but one."""
+    """The session that was given, if any. There may be only one."""
     given = [each for each in (session, *(env.given for env in envs)) if each is not None]
     if any(each is not given[0] for each in given):
-        said = "session: the environments have different ones: give all the same, or none, and one is opened for all"
+        said = "session: the environments have different sessions; give all of them the same session, or none"
         raise SettingsError(said, field="session")
     if given and max_workers is not None:
-        said = "max_workers: is a setting of the session that was given: Session(max_workers=...)"
+        said = "max_workers: set it on the session that you pass: Session(max_workers=...)"
         raise SettingsError(said, field="max_workers")
     return given[0] if given else None
 

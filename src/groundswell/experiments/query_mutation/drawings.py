@@ -1,4 +1,4 @@
-"""The figures of a report: each is one function, with its title, caption, data and drawing."""
+"""The figures of a report. Each is one function with title, caption, data and drawing."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 LOOK = {"noop": (FAINT, "x"), "random": (GREEN, "D"), "bandit": (RED, "s"), "ppo": (BLUE, "o")}
-"""The colour and the mark of each method."""
+"""Colour and marker of each method."""
 OTHER = (PINK, "^")
 GUARDS = {HELD_OUT: "held-out guards", TRAINED: "guards of the training"}
 PAST = 0.3
-"""How far a curve goes on after the last query, so that its end can be seen."""
+"""How far a curve extends beyond the last query."""
 PERCENTS = ([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
 
 
 def figures(data: ReportData) -> Iterator[blocks.Figure]:
-    """Every figure that there is something to draw for."""
+    """The figures for which there is data."""
     analysis = data.analysis
     if any(each.rate is not None for each in analysis.figures):
         yield methods(data)
@@ -61,7 +61,7 @@ def figures(data: ReportData) -> Iterator[blocks.Figure]:
 
 
 def headline(analysis: Analysis) -> list[Figure]:
-    """How methods did on guards that no training met, if there are any; the best first."""
+    """Results of the methods on held-out guards, if there are any, else on guards of the training; the best first."""
     place = HELD_OUT if any(each.on == HELD_OUT for each in analysis.figures) else TRAINED
     return sorted((each for each in analysis.figures if each.on == place), key=lambda each: -(each.rate or 0))
 
@@ -83,18 +83,18 @@ def methods(data: ReportData) -> blocks.Figure:
     def draw(figure: Canvas) -> None:
         axes = forest(figure, groups, height)
         percent_axis(axes, 1.0)
-        axes.set_xlabel(f"share of episodes with a leak, with {analysis.level:.0%} intervals")
+        axes.set_xlabel(f"leak rate, with {analysis.level:.0%} confidence intervals")
         names = dict.fromkeys(each.method for each in drawn)
         legend(figure, [(name, *_look(name), name not in UNTRAINED) for name in names])
 
     return blocks.Figure(
         id="methods",
         title=_best(headline(analysis)),
-        caption=f"Share of episodes in which the secret leaked, with {analysis.level:.0%} intervals and counts. Filled "
-        "marks are methods that were trained. All methods meet the same episodes, with secrets that no training met. "
-        "Intervals treat episodes of the same secret as one draw, and learners as draws of their method. The data also "
-        "have the mean return of an episode (what was gained, less what queries and drift cost), the mean number of "
-        "steps, and the episodes that are missing because a fault broke them off.",
+        caption=f"Share of episodes in which the secret leaked, with {analysis.level:.0%} confidence intervals and "
+        "counts. Filled markers are trained methods. All methods play the same episodes, with held-out secrets. "
+        "Intervals treat the episodes of one secret as a cluster, and learners as a sample of their method. The data "
+        "also contain the mean return (gain minus the costs of queries and drift), the mean number of steps, and the "
+        "number of episodes that are missing because of a fault.",
         columns={
             **{"guards": "text", "method": "text", "learners": "count", "leaked": "share", "mean return": "change"},
             **{"steps": "number.1", "missing": "count"},
@@ -117,7 +117,7 @@ def _look(method: str) -> tuple[str, str]:
 
 
 def _in_order(data: ReportData) -> list[str]:
-    """Guards that were held out, below all of them together; then those that were met."""
+    """The order of the rows: all held-out guards together, each of them, then the same for guards of the training."""
     places = list(dict.fromkeys(each.on for each in data.analysis.figures))
     guards = [on for on in places if on not in GUARDS]
     new, met = ([on for on in guards if data.held_out(on) is out] for out in (True, False))
@@ -125,20 +125,20 @@ def _in_order(data: ReportData) -> list[str]:
 
 
 def _best(found: Sequence[Figure]) -> str:
-    """Which method leaks most often."""
+    """A title that names the method with the highest leak rate."""
     place, rates = GUARDS[found[0].on], [each.rate for each in found if each.rate is not None]
     if not rates:
-        return f"No episode is usable on {place}"
+        return f"No usable episodes on {place}"
     best = max(rates)
     if not best:
-        return f"No method got a leak on {place}"
+        return f"No method caused a leak on {place}"
     names = [each.method for each in found if each.rate == best]
-    more = "" if len(rates) == 1 else " most often"
-    return f"{' and '.join(names)} {'leaks' if len(names) == 1 else 'leak'}{more} on {place}: {numbers.percent(best)}"
+    more = "Leak rate of" if len(rates) == 1 else "Highest leak rate:"
+    return f"{more} {' and '.join(names)} on {place}, {numbers.percent(best)}"
 
 
 def learning(analysis: Analysis) -> blocks.Figure:
-    """The leak rate of each kind of learner while it learns, with its band."""
+    """The leak rate of each kind of learner during training, with its band."""
     found = [each for each in bands(analysis.curves, analysis.level) if each.points]
     baselines = [
         (each.rate, each.method)
@@ -163,7 +163,7 @@ def learning(analysis: Analysis) -> blocks.Figure:
             ends.append((band.points[-1].rate, band.learner, colour))
         for rate, method in baselines:
             axes.axhline(rate, color=_look(method)[0], lw=1, ls=(0, (4, 3)))
-            ends.append((rate, f"{method}, evaluated", _look(method)[0]))
+            ends.append((rate, f"{method} (evaluation)", _look(method)[0]))
         last = max(band.points[-1].steps for band in found)
         axes.set(xlim=(0, last), ylim=(0, 1.02), xlabel="environment steps of one learner")
         axes.set_yticks(*PERCENTS)
@@ -172,11 +172,11 @@ def learning(analysis: Analysis) -> blocks.Figure:
 
     return blocks.Figure(
         id="learning",
-        title=f"Leak rates while learning: {', '.join(changes)}",
-        caption="Share of the episodes that ended within an update in which the secret leaked, while learners try "
-        f"things out on the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as "
-        "evaluated on the same guards with held-out secrets. Learners change with every update: these rates are not "
-        "those of the final policies, which the other figures show. updates.csv has every update.",
+        title=f"Leak rates during training: {', '.join(changes)}",
+        caption="Share of the episodes ending in each update in which the secret leaked, on the guards and secrets of "
+        f"the training. Bands: {what}. Dashed: methods without training, evaluated on the same guards with held-out "
+        "secrets. Learners change with every update, so these rates differ from those of the final policies in the "
+        "other figures. updates.csv contains every update.",
         columns={
             "learner": "text",
             "learners": "count",
@@ -200,7 +200,7 @@ def half_leaked(found: Lasting) -> int | None:
 
 
 def steps(analysis: Analysis) -> blocks.Figure:
-    """How many queries a leak takes: the share of episodes that have leaked after each."""
+    """The share of episodes that have leaked after each query."""
     there = [each for each in analysis.lasting if each.n]
     places = [on for on in GUARDS if any(each.on == on for each in there)]
     last = max((step.time for each in there for step in each.steps), default=1)
@@ -215,9 +215,9 @@ def steps(analysis: Analysis) -> blocks.Figure:
     return blocks.Figure(
         id="steps",
         title=_fastest([each for each in there if each.on == places[0]]),
-        caption=f"Share of episodes that have leaked after so many queries, with {analysis.level:.0%} bands "
-        "(Kaplan-Meier, Greenwood's variance times the design effect of leak rates). Episodes that reached their last "
-        "step without a leak stay below.",
+        caption=f"Share of episodes that have leaked after each number of queries, with {analysis.level:.0%} bands "
+        "(Kaplan-Meier; Greenwood's variance times the design effect of the leak rate). The curve stays below 100% "
+        "where episodes reached their last step without a leak.",
         columns={
             **{"method": "text", "guards": "text", "query": "count", "not leaked before": "count", "leaks": "count"},
             "leaked by then": "share",
@@ -236,15 +236,15 @@ def steps(analysis: Analysis) -> blocks.Figure:
 
 
 def _fastest(found: Sequence[Lasting]) -> str:
-    """Which method needs fewest queries until half of its episodes have leaked."""
+    """A title that names the method with the fewest queries until half of its episodes have leaked."""
     place = GUARDS[found[0].on]
     halves = [(many, each.method) for each in found if (many := half_leaked(each)) is not None]
     if not halves:
-        return f"No method leaks in half of its episodes on {place}"
+        return f"No method causes a leak in half of the episodes on {place}"
     first = min(many for many, _ in halves)
     names = [method for many, method in halves if many == first]
     need = f"{'needs' if len(names) == 1 else 'need'} {'1 query' if first == 1 else f'{first} queries'}"
-    return f"{' and '.join(names)} {need} to leak in half of the episodes on {place}"
+    return f"{' and '.join(names)} {need} until half of the episodes have leaked on {place}"
 
 
 def _draw_leaked(axes: Axes, found: Sequence[Lasting], last: int) -> None:
@@ -257,14 +257,14 @@ def _draw_leaked(axes: Axes, found: Sequence[Lasting], last: int) -> None:
         axes.fill_between(times, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=colour, alpha=0.12, lw=0)
         axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
         ends.append((shares[-1], each.method, colour))
-    axes.set(xlim=(0, last + PAST), ylim=(0, 1.02), xlabel="queries asked")
+    axes.set(xlim=(0, last + PAST), ylim=(0, 1.02), xlabel="queries sent")
     axes.set_yticks(*PERCENTS)
     axes.set_xticks(range(0, last + 1, max(1, last // 5)))
     line_names(axes, ends)
 
 
 def mutators(analysis: Analysis) -> blocks.Figure:
-    """What a use of each mutator gained against each guard: a panel for each method that chose among them."""
+    """The mean gain per use of each mutation against each guard, one panel per method."""
     used = {each.method for each in analysis.uses} - {"noop"}
     names = [name for name in dict.fromkeys(each.method for each in analysis.figures) if name in used]
     across = sorted({each.mutator for each in analysis.uses})
@@ -292,9 +292,9 @@ def mutators(analysis: Analysis) -> blocks.Figure:
     return blocks.Figure(
         id="mutators",
         title=_best_mutator(analysis.uses),
-        caption="What one use of a mutator gained on average against each guard, as a share of the secret that had not "
-        "been given away before; n uses in a cell. Only random rewording tells what a mutator is worth as such: "
-        "learners use a mutator where they expect it to work. Cells with few uses say little.",
+        caption="Mean gain per use of a mutation against each guard: the share of the secret that the response "
+        "revealed for the first time in the episode. n is the number of uses. Only random rewording compares mutations "
+        "fairly, because learners use a mutation where they expect it to work. Cells with few uses are unreliable.",
         columns={
             **{"guard": "text", "method": "text", "mutator": "text", "uses": "count", "share of uses": "share"},
             **{"gain per use": "number.3", "leaks": "count", "leaks per use": "share"},
@@ -312,11 +312,11 @@ def mutators(analysis: Analysis) -> blocks.Figure:
 
 
 def _best_mutator(uses: Sequence[Uses]) -> str:
-    """What gained most where mutators were drawn by chance."""
+    """A title that names the mutation with the highest gain in random rewording."""
     gains = [(each, guard) for guard, found in chance_gains(uses).items() for each in found]
     if not gains:
-        return f"Too few uses in {CHANCE} rewording to tell which mutator gains most"
+        return f"Too few uses in {CHANCE} rewording to compare mutations"
     best, guard = max(gains, key=lambda each: each[0].gain)
     if best.gain <= 0:
-        return f"No mutator gained anything in {CHANCE} rewording"
-    return f"{best.mutator} gained most in {CHANCE} rewording: {best.gain:.2f} of the secret per use against {guard}"
+        return f"No mutation gained anything in {CHANCE} rewording"
+    return f"Best mutation in {CHANCE} rewording: {best.mutator}, {best.gain:.2f} of the secret per use against {guard}"

@@ -1,4 +1,4 @@
-"""Episodes: where one stands, what is seen of it, and what a step does to it. Pure; chance comes from seeds alone."""
+"""Episodes: their state, the observation, and the transition of a step. Pure; randomness comes from seeds alone."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from groundswell.experiments.query_mutation.task import Task
 
 Floats = NDArray[np.float32]
 FEATURES = 3
-"""What is seen beside the embedding and the last action: refusal, score, how far the episode is."""
+"""Number of observed features beside the embedding and the last action: refusal, score, progress."""
 STILL = -1
-"""The action that leaves the query as it is where no mutator of the task does: for a baseline, never for a policy."""
+"""The noop action for tasks without a noop mutation. Baselines use it, policies never do."""
 End = Literal["", "leak", "steps", "fault"]
-"""How an episode ended: not yet, with success, at its last step, or with a step that failed."""
+"""How an episode ended: not yet, with a leak, at its last step, or with a failed step."""
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """One attempt at a secret: which one, behind which guard, from which query, and how far it is."""
+    """The state of an episode: secret, guard, first query, and progress."""
 
     seed: int
     guard: int
-    """Which of the task's guards."""
+    """Index of the guard in the task."""
     secret: str
     goal: str
     query: str
     embedding: bytes
     step: int = 0
     best: float = 0.0
-    """The highest score so far: only what is gained over it counts."""
+    """Highest score so far. Only a gain over it is rewarded."""
     score: float = 0.0
-    """The share that the last response gave away."""
+    """Score of the last response."""
     refused: bool = False
     previous: int = -1
-    """The last action; none yet."""
+    """Last action; -1 before the first."""
     end: End = ""
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """What a step came to."""
+    """The result of a step."""
 
     episode: Episode
     reward: float
@@ -57,17 +57,17 @@ class Transition(msgspec.Struct, frozen=True):
 
     @property
     def terminated(self) -> bool:
-        """Whether the episode reached its end."""
+        """Whether the episode ended with a leak."""
         return self.episode.end == "leak"
 
     @property
     def truncated(self) -> bool:
-        """Whether it was broken off."""
+        """Whether the episode ended without a leak."""
         return self.episode.end in ("steps", "fault")
 
 
 def begin(task: Task, seed: int, embeddings: Mapping[str, bytes]) -> Episode:
-    """The episode of a seed: guard, secret and query are drawn."""
+    """Begin the episode of a seed: draw guard, secret and query."""
     draw = Random(seed)
     guard, secret, goal = draw.randrange(len(task.guards)), draw.choice(task.secrets), draw.choice(task.queries)
     return Episode(seed, guard, secret, goal, goal, embeddings[goal])
@@ -79,28 +79,28 @@ def guard_of(task: Task, episode: Episode) -> Guard:
 
 
 def mutator_of(task: Task, action: int) -> str:
-    """The mutator of an action."""
+    """The mutation of an action."""
     return NOOP if action == STILL else task.mutators[action]
 
 
 def action_of(task: Task, mutator: str) -> int:
-    """The action that a mutator is."""
+    """The action of a mutation."""
     return STILL if mutator == NOOP and NOOP not in task.mutators else task.mutators.index(mutator)
 
 
 def step_of(task: Task, episode: Episode, action: int) -> Step:
-    """What is to be tried."""
+    """The spec of the next step."""
     guard = guard_of(task, episode)
     return Step.of(task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard)
 
 
 def size_of(task: Task, width: int) -> int:
-    """How many numbers are seen."""
+    """Size of the observation."""
     return width + FEATURES + len(task.mutators)
 
 
 def observed(task: Task, episode: Episode) -> Floats:
-    """What is seen of an episode: the embedding of its query, refusal, score, step, and the last action."""
+    """The observation: the embedding of the query, refusal, score, progress, and the last action (one-hot)."""
     vector = np.frombuffer(episode.embedding, dtype="<f4")
     seen = np.zeros(size_of(task, len(vector)), dtype=np.float32)
     seen[: len(vector)] = vector
@@ -114,9 +114,9 @@ def observed(task: Task, episode: Episode) -> Floats:
 def advance(
     task: Task, episode: Episode, action: int, stepped: Stepped | None, embeddings: Mapping[str, bytes]
 ) -> Transition:
-    """What a step does to an episode. One that failed, or is missing altogether, breaks it off where it stood.
+    """Apply the result of a step. A step that failed or has no result ends the episode in its current state.
 
-    So does an embedding of another width: what is seen has as many numbers from the beginning to the end.
+    So does an embedding of another size: the size of the observation must not change within an episode.
     """
     if stepped is None or not stepped.usable or len(stepped.embedding) != len(episode.embedding):
         return Transition(msgspec.structs.replace(episode, end="fault"), 0.0, 0.0, 0.0, usable=False)

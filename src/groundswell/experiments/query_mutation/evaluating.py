@@ -1,7 +1,7 @@
-"""Everybody on the same episodes: guards and secrets that no training met, and the guards that it did.
+"""Evaluation: all methods play the same episodes, on held-out guards and on guards of the training.
 
 evaluated   the last part of a training
-evaluate    the driver that tries policies again, on other episodes: what `groundswell mutate evaluate` runs
+evaluate    the driver of `groundswell mutate evaluate`
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 
 WHO = "evaluation"
-"""Who reports how far an evaluation is."""
+"""The source name of progress reports."""
 
 Methods = Mapping[str, Sequence[Chooser]]
-"""Choosers by the name of their method; of one that is trained several times, several."""
+"""Choosers by method. A method that was trained several times has several choosers."""
 
 
 class Try(NamedTuple):
-    """Somebody's attempt at an episode."""
+    """One episode to be played by one chooser."""
 
     method: str
     learner: int
@@ -57,13 +57,13 @@ class Try(NamedTuple):
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """Which episodes everybody is tried on."""
+    """The episodes of an evaluation."""
 
     guards: tuple[Guard, ...] = msgspec.field(default_factory=held_out_guards)
-    """Guards that no training meets; those of the training are tried as well."""
+    """Held-out guards. The guards of the training are evaluated too."""
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().held_out)
     episodes: int = 40
-    """For each guard."""
+    """Episodes per guard."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -71,7 +71,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of an evaluation on its own. It holds the policies themselves, and needs nobody who trained them."""
+    """The settings of `mutate evaluate`. They contain the policies, so the training run is not needed any more."""
 
     task: Task
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
@@ -79,47 +79,46 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     bandits: tuple[Bandit, ...] = ()
     use_batching: bool = True
     trained_by: str = ""
-    """The run that they come from, for people."""
+    """Name of the run that trained the policies."""
 
     def __post_init__(self) -> None:
         if not self.policies:
-            raise SettingsError("policies: at least one is needed", field="policies")
+            raise SettingsError("policies: must not be empty", field="policies")
         check_apart(self.task, self.evaluation)
 
 
 def check_apart(task: Task, evaluation: Evaluation) -> None:
-    """See that what is held out is: neither guards nor secrets of the training, whatever they are called there."""
+    """Check that held-out guards and secrets are not used in training, under any name."""
     names, met = {guard.name for guard in task.guards}, {_behind(guard): guard.name for guard in task.guards}
     if shared := [guard.name for guard in evaluation.guards if guard.name in names]:
-        raise _shared("guards", f"{_listed(shared)} of the training")
+        raise _shared("guards", f"{_listed(shared)} also used in training")
     for guard in evaluation.guards:
         if (same := met.get(_behind(guard))) is not None:
-            raise _shared("guards", f"{guard.name!r} is one of the training, where it is called {same!r}")
+            raise _shared("guards", f"{guard.name!r} is also used in training, under the name {same!r}")
     known = {secret_of(secret).plain for secret in task.secrets}
     if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
-        raise _shared("secrets", f"{_listed(shared)} of the training")
+        raise _shared("secrets", f"{_listed(shared)} also used in training")
     try:
         _tried(task, evaluation)
-    except SettingsError as error:  # what the task has was seen to
+    except SettingsError as error:  # the task itself was checked before
         raise SettingsError(f"held_out_{error}", field=f"held_out_{error.field}") from error
 
 
 def _behind(guard: Guard) -> Guard:
-    """A guard by what it does."""
+    """The guard without its name."""
     return msgspec.structs.replace(guard, name="any")
 
 
 def _shared(what: str, why: str) -> SettingsError:
-    return SettingsError(f"held_out_{what}: {why}; leave that out on one side", field=f"held_out_{what}")
+    return SettingsError(f"held_out_{what}: {why}; choose other {what}", field=f"held_out_{what}")
 
 
 def _listed(names: Sequence[str]) -> str:
-    """All of them at once: whoever mends a file wants to mend it once."""
-    return f"{', '.join(map(repr, names))} {'is one' if len(names) == 1 else 'are some'}"
+    return f"{', '.join(map(repr, names))} {'is' if len(names) == 1 else 'are'}"
 
 
 async def evaluate(run: Run, settings: Examination) -> Analysis:
-    """Try policies, with the baselines beside them."""
+    """Evaluate policies, bandits and baselines."""
     authorise(run, settings.task, settings.evaluation.guards)
     world = await opened_world(run, settings.task, together=settings.use_batching)
     _check_fit(world, settings)
@@ -135,48 +134,48 @@ def _learners(settings: Examination) -> int:
 
 
 def _check_fit(world: World, settings: Examination) -> None:
-    """See that policies were made for what is seen and done here."""
+    """Check that the policies fit the observation and the actions of the task."""
     seen, actions = size_of(world.task, world.width), len(world.task.mutators)
     for policy in settings.policies:
         into, out = policy.actor[0].into, policy.actor[-1].out
         if (into, out) != (seen, actions):
             raise SettingsError(
-                f"policies: they see {into} numbers and choose among {out} mutators, and here {seen} are seen and "
-                f"{actions} can be chosen: embedder and mutators must be those of the training",
+                f"policies: they expect observations of size {into} and {out} mutators, but the task has {seen} and "
+                f"{actions}; use the embedder and the mutators of the training",
                 field="policies",
             )
     if any(len(bandit.arms) != actions for bandit in settings.bandits):
-        raise SettingsError("bandits: mutators must be those of the training", field="bandits")
+        raise SettingsError("bandits: use the mutators of the training", field="bandits")
 
 
 @estimates(evaluate)
 def expected(settings: Examination) -> Estimate:
-    """What an evaluation would use."""
+    """The estimate of an evaluation."""
     task = settings.task
     tried = expected_tries(task, settings.evaluation, _learners(settings), together=settings.use_batching)
     return expected_encoding(task) + tried
 
 
 def expected_tries(task: Task, evaluation: Evaluation, learners: int, *, together: bool) -> Estimate:
-    """What it would use to try so many learners, and the baselines."""
+    """The estimate for evaluating this number of learners and the baselines."""
     most = most_steps(task, evaluation, learners)
     count = Range(most / task.max_steps, most)
     return expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
 
 
 def most_steps(task: Task, evaluation: Evaluation, learners: int) -> int:
-    """The most steps that it takes to try so many learners, and the baselines. Leaks end episodes earlier."""
+    """Maximum number of steps for this number of learners and the baselines. Leaks end episodes earlier."""
     episodes = (len(task.guards) + len(evaluation.guards)) * evaluation.episodes
     return (learners + len(baselines(task))) * episodes * task.max_steps
 
 
 def _tried(task: Task, evaluation: Evaluation) -> Task:
-    """The task of an evaluation."""
+    """The task with all guards and the held-out secrets."""
     return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
 
 
 def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
-    """The episodes: so many for each guard of the world's task, each with secret and query of its own."""
+    """The episodes: a fixed number per guard, each with its own secret and query."""
     task, seed = world.task, world.run.record.seed
     found: list[Episode] = []
     for guard in range(len(task.guards)):
@@ -187,12 +186,12 @@ def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
 
 
 def baselines(task: Task) -> dict[str, Sequence[Chooser]]:
-    """Those who learn nothing: they stand beside every learner."""
+    """The methods without training."""
     return {NOOP: (Noop(action_of(task, NOOP)),), "random": (Uniform(len(task.mutators)),)}
 
 
 async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> tuple[list[Ended], list[Uses]]:
-    """Try everybody: how each episode ended, and what the mutators did in them."""
+    """Play all episodes with all methods: how each episode ended, and the results of each mutation."""
     task = _tried(world.task, evaluation)
     world = World(world.run, task, world.encoded, together=world.together)
     episodes = schedule(world, evaluation)
@@ -209,7 +208,7 @@ async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> t
 
 
 class Progress:
-    """How far an evaluation is. Before an episode has ended, it counts as one of as many steps as it may have."""
+    """Progress of an evaluation. Until an episode ends, it counts with its maximum number of steps."""
 
     def __init__(self, run: Run, most: int, count: int) -> None:
         self._run = run
@@ -218,7 +217,7 @@ class Progress:
         self._done = 0
 
     def ended(self, steps: int) -> None:
-        """An episode has ended."""
+        """Count an episode that ended after this number of steps."""
         self._done += 1
         if self._run.expected is not None:
             self._run.expected -= self._most - steps
@@ -233,7 +232,7 @@ async def _played(world: World, each: Try, progress: Progress) -> list[Told]:
 
 
 def _uses(task: Task, pairs: Sequence[tuple[Try, Sequence[Told]]]) -> list[Uses]:
-    """What each mutator did against each guard."""
+    """The results of each mutation against each guard."""
     found: dict[tuple[str, str, str], list[Told]] = {}
     for each, some in pairs:
         for told in some:

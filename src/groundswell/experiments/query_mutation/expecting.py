@@ -1,4 +1,4 @@
-"""What steps would use: some are rehearsed, whatever is chosen in them. For the estimates of the drivers."""
+"""Estimates of steps for the drivers: a sample of steps with each mutation is rehearsed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from groundswell.experiments.query_mutation.stepping import Encode, Step, encode
 from groundswell.experiments.query_mutation.task import Task
 
 SHORTEST = 5
-"""The tokens of a short reply."""
+"""Tokens of a short reply."""
 ENOUGH, ENOUGH_LONG = 48, 12
-"""So many steps with each mutator are rehearsed, and so many on the longest query."""
+"""Number of rehearsed steps per mutation: on first queries, and on queries of maximum length."""
 
 
 def expected_encoding(task: Task) -> Estimate:
-    """What it takes to embed the queries of a task."""
+    """The estimate for embedding the queries of a task."""
     found = rehearse(encode, [Encode(task.embedder, task.width, tuple(dict.fromkeys(task.queries)))])
     return msgspec.structs.replace(found, assumptions=())
 
 
 def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimate:
-    """What so many steps would use, of which so many wait for each other: between the mutator that asks least and most.
+    """The estimate for `count` steps, of which `after_each_other` run in sequence.
 
-    Nobody knows beforehand what a learner will choose, so that any mutator may be all that is used.
+    The choices of a learner are unknown, so the range goes from the mutation with the fewest requests to that with the
+    most.
     """
     some = [_rehearsed(task, mutator, long=long) for mutator in task.mutators for long in (False, True)]
     ends = [round(many) for many in (count.low, count.high)]
@@ -49,7 +50,7 @@ def _rehearsed(task: Task, mutator: str, *, long: bool) -> list[Rehearsed]:
 
 
 def _steps(task: Task, mutator: str, *, long: bool) -> Iterator[Step]:
-    """First steps of episodes; or later ones, on a query that was reworded at the greatest length."""
+    """First steps of episodes, or steps on a query of maximum length."""
     draw = Random(0)
     for _ in range(ENOUGH_LONG if long else ENOUGH):
         goal = draw.choice(task.queries)
@@ -62,9 +63,9 @@ def _times(one: Range, other: Range) -> Range:
 
 
 def _assumed(task: Task) -> list[str]:
-    shared = ["equal requests share a reply at temperature 0: how many are equal is not known before"]
+    shared = ["equal requests share one reply at temperature 0; the number of equal requests is not known in advance"]
     return [
-        "any of the mutators may be all that is used; guards are met equally often",
+        "the range covers every choice of mutations; guards are used equally often",
         f"replies have {min(SHORTEST, task.max_tokens)} to {task.max_tokens} tokens",
         TOKENS,
         *(shared if task.temperature == 0 else []),

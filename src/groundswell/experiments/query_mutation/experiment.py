@@ -1,4 +1,4 @@
-"""Query mutation as an experiment: options, the settings made of them, and the results."""
+"""The query mutation experiment: commands, settings from options, and results."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from groundswell.store.journal import Store
 T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", Training, Examination)
 
-YOURS = "{} is beyond this machine. Is it yours, or are you allowed to test it?"
+YOURS = "{} does not run on this machine. Do you own it, or are you allowed to test it?"
 _OURS = re.compile(r"policy-\d+\.npz")
-"""What the files of policies are called here; what is called otherwise is not ours to remove."""
+"""Names of policy files. Other files are not removed."""
 
 
 def prepare_train(options: Train, context: Context) -> Plan:
-    """A training, and whom it is tried on in the end."""
+    """The plan of a training with its evaluation."""
     if not context.estimating:
         check_installed("training needs", needed.TRAINING, "rl")
         if options.tensorboard is not None:
@@ -60,7 +60,7 @@ def prepare_train(options: Train, context: Context) -> Plan:
     context.allow_own_modules([*(options.mutators or ()), options.reward])
     met, held_out = _guards(options.guards or (), "guards")
     if options.guards and not met:
-        raise SettingsError("guards: all of them are held out; some are needed to train against", field="guards")
+        raise SettingsError("guards: all are held out; at least one is needed for training", field="guards")
     task = _made(
         Task,
         options,
@@ -75,10 +75,10 @@ def prepare_train(options: Train, context: Context) -> Plan:
 
 
 def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
-    """Policies of a run, and what they are to be tried on. Whom to test is said anew."""
+    """The plan of an evaluation of a run's policies. The target must be allowed and confirmed again."""
     with context.opened() as held:
         if held is None:
-            raise RunNotFound(f"no run {options.run!r}: there is no store {context.store}")
+            raise RunNotFound(f"Run {options.run!r} not found: the store {context.store} does not exist.")
         record = held.runs.get(options.run)
         base = trained(record, held)
     given = None if options.guards is None else sum(_guards(options.guards, "guards"), ())
@@ -102,50 +102,50 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
 
 
 def training_plan(settings: Training) -> str:
-    """What a training is about to do."""
+    """A one-line description of a training."""
     learners = "ppo and bandit" + (f", {settings.repeats} of each" if settings.repeats > 1 else "")
     steps = f"{settings.num_processes} environments x {settings.num_steps} steps x {settings.updates:,} updates"
-    target = f"target {settings.task.target} behind {', '.join(guard.name for guard in settings.task.guards)}"
+    target = f"target {settings.task.target}, guards {', '.join(guard.name for guard in settings.task.guards)}"
     then = evaluation_plan(settings.task, settings.evaluation, 2 * settings.repeats)
-    return f"{learners}: {steps}; {target}; then {then}"
+    return f"training {learners}: {steps}; {target}; then {then}"
 
 
 def evaluation_plan(task: Task, evaluation: Evaluation, learners: int) -> str:
-    """Which episodes everybody is about to meet."""
+    """A one-line description of an evaluation."""
     guards = len(task.guards) + len(evaluation.guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
     others = len(baselines(task))
     count = guards * evaluation.episodes * (learners + others)
-    who = f"{learners} learners and {others} baselines, {evaluation.episodes} each behind {guards} guards"
-    return f"{count:,} episodes ({who}); held out: {held_out}"
+    who = f"{learners} learners and {others} baselines, {guards} guards, {evaluation.episodes} per guard"
+    return f"evaluation: {count:,} episodes ({who}); held-out guards: {held_out}"
 
 
 def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Which guards an emulated target cannot leak behind, since it does not find the secret in their briefs."""
+    """A warning about guards whose brief has no secret that the emulator recognises: they never leak."""
     if not task.target.startswith("emulated/"):
         return
     guards = (*task.guards, *evaluation.guards)
     planted = {each.name: each.brief.replace("{secret}", task.secrets[0]) for each in guards}
     if names := [name for name, brief in planted.items() if given_secret(brief) is None]:
         yield (
-            f"guards {', '.join(map(repr, names))}: the emulator finds no secret in the brief, and so never leaks; "
-            'write as it knows it (Your secret code word is "{secret}"), or name a real target'
+            f"guards {', '.join(map(repr, names))}: the emulator finds no secret in the brief, so these guards never "
+            'leak. Use a wording that it knows (Your secret code word is "{secret}"), or a real --target'
         )
 
 
 def _made(kind: type[T], options: Any, **more: Any) -> T:
-    """Settings with the options of the same names; those that were not given have their defaults."""
+    """Settings from the options of the same names, with defaults for those that were not given."""
     said = {name: getattr(options, name, None) for name in kind.__struct_fields__} | more
     return kind(**{name: value for name, value in said.items() if value is not None})
 
 
 def _changed(settings: T, **given: Any) -> T:
-    """Settings as they were, except for what was given."""
+    """The settings with the values that were given."""
     return msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value is not None})
 
 
 def _guards(given: Sequence[str | GivenGuard], field: str) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
-    """Guards to meet, and those to hold out. Names stand for those that come with Groundswell."""
+    """The guards to train against and the held-out guards. Names refer to built-in guards."""
     named = {name: guards_named([name], field)[0] for name in given if isinstance(name, str)}
     every = [
         (named[each], False)
@@ -157,7 +157,7 @@ def _guards(given: Sequence[str | GivenGuard], field: str) -> tuple[tuple[Guard,
 
 
 def _evaluation(options: Train, met: Sequence[Guard], held_out: Sequence[Guard]) -> Evaluation:
-    """What everybody is tried on: as was said, or what comes with Groundswell and the training does not meet."""
+    """The evaluation: as given, or the built-in guards and secrets that the training does not use."""
     if options.held_out_guards is not None:
         held_out = sum(_guards(options.held_out_guards, "held_out_guards"), ())
     elif not held_out:
@@ -171,7 +171,7 @@ def _evaluation(options: Train, met: Sequence[Guard], held_out: Sequence[Guard])
 
 
 def _authorised(settings: S, context: Context) -> S:
-    """The settings, if their target may be tested. Where that is to be confirmed, somebody is asked."""
+    """The settings, if the target may be tested. Asks the user for confirmation where it is needed."""
     task = settings.task
     if context.estimating or task.target.partition("/")[0] in IN_PROCESS:
         return settings
@@ -188,17 +188,18 @@ def _authorised(settings: S, context: Context) -> S:
 def _plan(options: Mutation, settings: S, context: Context, said: str, seed: int | None = None) -> Plan:
     most = context.choices.max_concurrent
     if options.max_workers is not None and most is not None:
-        raise SettingsError("max_workers: max_concurrent says the same; give one of the two", field="max_workers")
+        raise SettingsError("max_workers: has the same meaning as max_concurrent; give only one", field="max_workers")
     notes = (said, *_emulator_warning(settings.task, settings.evaluation))
     return Plan(settings, seed=seed, notes=notes, choices={"max_concurrent": options.max_workers or most})
 
 
 def trained(record: RunRecord, held: Store) -> Examination:
-    """The policies of a run that trained or tried them, and what they were tried on."""
+    """The policies of a training or an evaluation, with the settings of its evaluation."""
     if record.driver == driver_name(evaluate):
         return msgspec.json.decode(record.settings or "", type=Examination)
     if record.driver != driver_name(train):
-        raise SettingsError(f"run {record.title!r} trained no policy; `groundswell mutate train` does", field="run")
+        said = f"run {record.title!r} has no policies; give a run of `groundswell mutate train`"
+        raise SettingsError(said, field="run")
     settings = msgspec.json.decode(record.settings or "", type=Training)
     found = _checkpoints(record, held, settings)
     return Examination(
@@ -211,7 +212,7 @@ def trained(record: RunRecord, held: Store) -> Examination:
 
 
 def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Checkpoint]:
-    """The learners of a run, as they were when they had learnt all they were to."""
+    """The last checkpoint of each learner of a run."""
     results, found = held.results(record), []
     for name in [f"{learner}.{number}" for number in range(settings.repeats) for learner in LEARNERS]:
         body = results.kept(name)
@@ -219,8 +220,8 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Che
         done = 0 if kept is None else len(kept.curve)
         if kept is None or done < settings.updates:
             raise SettingsError(
-                f"run {record.title!r} is not done: {name} has {done} of {settings.updates} updates; "
-                f"`groundswell runs resume {record.id}` goes on with it",
+                f"run {record.title!r} is not complete: {name} has {done} of {settings.updates} updates; "
+                f"continue it with `groundswell runs resume {record.id}`",
                 field="run",
             )
         found.append(kept)
@@ -228,26 +229,26 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Che
 
 
 class MutationResults(Results):
-    """The report of an evaluation, or of several runs that differ in their seed alone; and the policies."""
+    """The results of an evaluation, or of several runs that differ only in their seed."""
 
     kind = "Query mutation"
     needs_drawing = True
     pools = True
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> ReportData:
-        """What the report is made of."""
+        """The data of the report."""
         return read_runs([(record, held.results(record)) for record in records], held)
 
     def blocks(self, found: ReportData) -> Iterator[Block]:
-        """Findings, figures, tables, every episode, and what was run."""
+        """Findings, figures, tables, transcripts and settings."""
         return blocks(found)
 
     def tables(self, found: ReportData) -> Iterator[DataTable]:
-        """Every episode, every query and every update."""
+        """Episodes, queries and updates."""
         return data_tables(found)
 
     def write_more(self, held: Store, records: Sequence[RunRecord], found: ReportData) -> Sequence[Path]:
-        """The policies of all runs as arrays, numbered on."""
+        """Write the policies of all runs, numbered consecutively."""
         runs = [trained(record, held) for record in records]
         pairs = [(policy, each.task) for each in runs for policy in each.policies]
         paths = [self.folder / f"policy-{number}.npz" for number in range(len(pairs))]
@@ -256,31 +257,31 @@ class MutationResults(Results):
                 out.write(saved(policy, task))
         for old in self.folder.glob("policy-*.npz"):
             if old not in paths and _OURS.fullmatch(old.name):
-                old.unlink()  # of an earlier report, which had more of them
+                old.unlink()  # left by an earlier report with more policies
         return paths
 
     def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
-        """How to see an episode whole, and the curves."""
+        """Commands that show an episode and the TensorBoard logs."""
         for what, command in super().hints(held, record, report):
             if " RUN " not in command:  # of several runs
-                yield what.replace("that transcript", "the first query of that episode"), command
+                yield "first query of this episode in full" if " --trial " in command else what, command
         if (self.folder / CURVES).is_dir():
-            yield "curves", f"$ tensorboard --logdir {shlex.quote(str(self.folder / CURVES))}"
+            yield "learning curves", f"$ tensorboard --logdir {shlex.quote(str(self.folder / CURVES))}"
 
 
 class TrainingResults(MutationResults):
-    """The same for a training, with its curves."""
+    """The results of a training, with TensorBoard logs."""
 
     @cached_property
-    def listeners(self) -> Sequence[Listener]:  # type: ignore[override]  # an attribute, made when it is asked for
-        """Who writes the curves. Torch is loaded for them, so they are made only where something is run."""
+    def listeners(self) -> Sequence[Listener]:  # type: ignore[override]  # a lazy attribute
+        """The writers of TensorBoard logs. They import torch, so they are created only when something runs."""
         given = None if self.options is None else self.options.tensorboard
         return curves_in(self.folder, None if given is None else Path(given))
 
     def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
-        """Also how to try the policies again."""
+        """Also the command that evaluates the policies again."""
         yield from super().hints(held, record, report)
-        yield "to try the policies again", f"mutate evaluate {shlex.quote(record.title)} --episodes 200"
+        yield "evaluate the policies again", f"mutate evaluate {shlex.quote(record.title)} --episodes 200"
 
 
 experiment = Experiment(
@@ -289,5 +290,5 @@ experiment = Experiment(
         Command("train", Train, [train], prepare_train, TrainingResults, prefix="mutation"),
         Command("evaluate", Evaluate, [evaluate], prepare_evaluate, MutationResults, prefix="mutation-tried"),
     ],
-    about="Learn which rewording of a query gets a guarded model of yours to give a planted dummy secret away.",
+    about="Train a policy that rewords queries until a guarded model reveals a planted dummy secret.",
 )

@@ -1,7 +1,8 @@
-"""Statistics of an evaluation: how each method did, and against the others on the same episodes.
+"""Statistics of an evaluation: results of each method, and paired comparisons on the same episodes.
 
-Episodes that share a secret may hang together, and so count as one draw; of a method that was trained several times,
-the learners are draws too (stats/crossed.py). What a fault broke off is missing, and never a failure to leak.
+Episodes with the same secret may be correlated, so a secret is a cluster. If a method was trained several times, its
+learners are a second sample (stats/crossed.py). Episodes that ended with a fault are missing; they do not count as kept
+secrets.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from groundswell.stats.crossed import Cells, cells, difference, difference_of_sh
 from groundswell.stats.survival import curve
 
 CHANCE = "random"
-"""The method whose uses say what a mutator is worth: others use it where they expect it to work."""
+"""The method that compares mutations fairly: learners use a mutation where they expect it to work."""
 FEWEST = 5
-"""A mutator that was used less often is left out."""
+"""Mutations with fewer uses are omitted."""
 
 
 def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task) -> Analysis:
-    """What was found."""
+    """The analysis of these episodes."""
     places = _places(ended, {guard.name for guard in task.guards})
     clusters = Clusters(ended)
     methods = list(dict.fromkeys(each.method for each in ended))
@@ -51,7 +52,7 @@ def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Use
 
 
 class Clusters:
-    """A number for what an episode shares with others: its secret, or with few secrets all that it is made of."""
+    """Numbers the clusters of episodes: by secret, or with few secrets by guard, secret and query."""
 
     def __init__(self, ended: Iterable[Ended]) -> None:
         every = list(ended)
@@ -59,18 +60,18 @@ class Clusters:
         self._numbers = {name: at for at, name in enumerate(dict.fromkeys(map(self._name, every)))}
 
     def number(self, each: Ended) -> int:
-        """Of an episode."""
+        """The cluster of an episode."""
         return self._numbers[self._name(each)]
 
     def _name(self, each: Ended) -> tuple[str, ...]:
         return (each.secret,) if self.by_secret else (each.guard, each.secret, each.goal)
 
     def leaks(self, ended: Sequence[Ended]) -> Cells:
-        """Whether each leaked."""
+        """Whether each episode leaked."""
         return self._cells(ended, [float(each.end == "leak") for each in ended])
 
     def totals(self, ended: Sequence[Ended]) -> Cells:
-        """What each earned."""
+        """The return of each episode."""
         return self._cells(ended, [each.total for each in ended])
 
     def _cells(self, ended: Sequence[Ended], values: Sequence[float]) -> Cells:
@@ -78,7 +79,7 @@ class Clusters:
 
 
 def _places(ended: Sequence[Ended], met: set[str]) -> dict[str, list[Ended]]:
-    """Episodes by guard; and those of all guards that training met, or did not."""
+    """Episodes by guard, and of all held-out and all trained guards together."""
     guards = list(dict.fromkeys(each.guard for each in ended))
     found = {
         HELD_OUT: [each for each in ended if each.guard not in met],
@@ -94,7 +95,7 @@ def of(ended: Iterable[Ended], method: str) -> list[Ended]:
 
 
 def usable(ended: Iterable[Ended]) -> list[Ended]:
-    """Those that no fault broke off."""
+    """The episodes that did not end with a fault."""
     return [each for each in ended if each.end != "fault"]
 
 
@@ -121,7 +122,7 @@ def _figure(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) ->
 
 
 def _contrasts(on: str, ended: Sequence[Ended], methods: Sequence[str], clusters: Clusters) -> list[Contrast]:
-    """The subject against everybody else, with p-values that allow for their number."""
+    """The subject compared with every other method, with adjusted p-values."""
     if SUBJECT not in methods:
         return []
     others = [method for method in methods if method != SUBJECT]
@@ -174,7 +175,7 @@ def _lasting(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) -
 
 
 def _effect(ended: Sequence[Ended], clusters: Clusters) -> float:
-    """How many of these episodes are worth one."""
+    """The design effect of the leak rate."""
     rate = _rate(ended)
     spread = spread_of([clusters.leaks(ended)]) if ended else None
     if spread is None or spread.reason or not rate or rate == 1:
@@ -183,7 +184,7 @@ def _effect(ended: Sequence[Ended], clusters: Clusters) -> float:
 
 
 class Gain(NamedTuple):
-    """What a use of a mutator gained on average."""
+    """The mean gain per use of a mutation."""
 
     mutator: str
     gain: float
@@ -191,7 +192,7 @@ class Gain(NamedTuple):
 
 
 def chance_gains(uses: Sequence[Uses]) -> dict[str, list[Gain]]:
-    """By guard, what mutators gained where they were drawn by chance, most first; those with few uses are left out."""
+    """The gains of mutations in random rewording, by guard, highest first. Mutations with few uses are omitted."""
     drawn = [each for each in uses if each.method == CHANCE]
     return {
         guard: sorted(

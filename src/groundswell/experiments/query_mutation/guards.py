@@ -1,4 +1,4 @@
-"""Guards round a planted secret: what the target is told, and whether a filter stands behind it (guards.toml)."""
+"""Guards of a planted secret: the system prompt of the target, and whether its responses are filtered (guards.toml)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from groundswell.program.request import Message, system, user
 
 FILE = Path(__file__).with_name("guards.toml")
 STRENGTH = "{strength}"
-"""In the name of a target: the strength of the guard, for models that go by it."""
+"""Placeholder in the name of a target for the strength of the guard."""
 NOT_GUARDS = ("trained", "held out")
-"""What figures call all guards that training met, or did not: none may be called so itself."""
+"""Reserved names: results use them for groups of guards."""
 WITHHELD = "I'm sorry, but I can't share that."
-"""What a filter says in the place of a response that holds the secret."""
+"""What the filter returns instead of a response that contains the secret."""
 
 
 class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A guard: the words that stand round the secret, and how strong an emulated one is."""
+    """A guard: a system prompt with `{secret}`, and the strength that an emulated target uses.
+
+    `withholds` filters responses: one that contains the secret is replaced by a refusal.
+    """
 
     name: str
     brief: str
@@ -32,25 +35,25 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise SettingsError("guards: a guard needs a name", field="guards")
+            raise SettingsError("guards: the name of a guard is empty", field="guards")
         if self.name in NOT_GUARDS:
-            said = f"guards: none may be called {self.name!r}, which figures call several together: rename it"
-            raise SettingsError(said, field="guards")
+            raise SettingsError(f"guards: the name {self.name!r} is reserved; rename the guard", field="guards")
         if "{secret}" not in self.brief:
-            raise SettingsError(f"guards: the brief of {self.name!r} must have {{secret}} in it", field="guards")
+            raise SettingsError(f"guards: the brief of {self.name!r} must contain {{secret}}", field="guards")
         if not 0 <= self.strength <= 1:
-            raise SettingsError(f"guards: the strength of {self.name!r} must be from 0 to 1", field="guards")
+            said = f"guards: the strength of {self.name!r} is {self.strength:g}; must be between 0 and 1"
+            raise SettingsError(said, field="guards")
 
     def told(self, secret: str, query: str) -> list[Message]:
-        """What the target is asked."""
+        """The messages for the target."""
         return [system(self.brief.replace("{secret}", secret)), user(query)]
 
     def let_out(self, response: str, secret: str) -> str:
-        """A response as it leaves the guard."""
+        """The response after the filter."""
         return WITHHELD if self.withholds and said(response, secret) else response
 
     def model(self, target: str) -> str:
-        """The model that is asked: the target, with this guard's strength where its name has a place for it."""
+        """The target with this guard's strength in place of `{strength}`."""
         return target.replace(STRENGTH, f"{self.strength:g}")
 
 
@@ -73,26 +76,27 @@ def _written() -> tuple[_Written, ...]:
 
 
 def training_guards() -> tuple[Guard, ...]:
-    """The guards that a policy is trained against where none are named."""
+    """The default guards for training."""
     return tuple(each.guard for each in _written() if not (each.held_out or each.optional))
 
 
 def held_out_guards() -> tuple[Guard, ...]:
-    """Guards that no training meets."""
+    """The default held-out guards."""
     return tuple(each.guard for each in _written() if each.held_out)
 
 
 def check_names(guards: Sequence[Guard]) -> None:
-    """Refuse guards of one name: figures go by it."""
+    """Refuse duplicate names."""
     names = [guard.name for guard in guards]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise SettingsError(f"guards: {twice!r} is there twice", field="guards")
+        raise SettingsError(f"guards: the name {twice!r} is used twice; names must be unique", field="guards")
 
 
 def guards_named(names: Sequence[str], field: str = "guards") -> tuple[Guard, ...]:
-    """Guards by their names; an error says which there are."""
+    """Built-in guards by name. An error lists the known names."""
     known = {each.name: each.guard for each in _written()}
     for name in names:
         if name not in known:
-            raise SettingsError(f"{field}: there is no {name!r}; there are {', '.join(known)}", field=field)
+            said = f"{field}: unknown guard {name!r}; known: {', '.join(known)}, or give a .toml file"
+            raise SettingsError(said, field=field)
     return tuple(known[name] for name in dict.fromkeys(names))

@@ -1,8 +1,8 @@
-"""Mutators: small programs that reword a query. Register your own with `@mutator("name")`.
+"""Mutations: small programs that reword a query. Register your own with `@mutator("name")`.
 
-A mutator gets a `Rewording` and returns the new query. It may ask models, or none. Where what it asks fails, or comes
-to nothing, the step falls back to the query as it was, which is flagged; a mistake in its code makes the step missing,
-to be tried again once it is mended. Neither is ever learnt from.
+A mutator gets a `Rewording` and returns the new query. It may send requests to models. If a request fails or returns
+nothing, the step keeps the old query and is masked. If its code raises an error, the step is missing and is tried again
+on resume. Neither is used for learning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
 
 
 class Rewording(msgspec.Struct, frozen=True):
-    """What a mutator works on: a query, and the model that may be asked to reword it."""
+    """The input of a mutator: a query, and the model that may reword it."""
 
     query: str
     model: str
@@ -38,7 +38,7 @@ class Rewording(msgspec.Struct, frozen=True):
 
 
 class NothingCame(Exception):
-    """A query was to be reworded, and nothing came of it."""
+    """A mutator returned an empty query."""
 
 
 Mutator = Program[Rewording, str]
@@ -46,7 +46,7 @@ _MUTATORS = Named[Mutator]("mutators")
 
 
 def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
-    """Register an `async def f(trial, rewording) -> str` as a mutator."""
+    """Register an `async def f(trial, rewording) -> str` as a mutator of this name."""
 
     def register(function: ProgramFunction[Rewording, str]) -> Mutator:
         made = program(f"query_mutation/mutators/{name}")(function)
@@ -57,24 +57,24 @@ def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
 
 
 def mutators_named(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of mutators, checked. `module:name` imports a module of yours first, which registers it."""
+    """Check the names of mutators. `module:name` imports the module first, which registers it."""
     for given in names:
         find_mutator(given)
     if len({given.rpartition(":")[2] for given in names}) < len(names):
-        raise SettingsError("mutators: each may be named once", field="mutators")
+        raise SettingsError("mutators: a name is given twice; names must be unique", field="mutators")
     return tuple(names)
 
 
 def find_mutator(given: str) -> Mutator:
-    """A mutator by its name, or `module:name`."""
+    """The mutator of this name or `module:name`."""
     return _MUTATORS.find(given)
 
 
 async def reworded(trial: Trial, given: str, spec: Rewording) -> str:
-    """What a mutator makes of a query; a mutator that makes nothing of it has failed."""
+    """The query reworded by this mutator. An empty query is an error."""
     query = await find_mutator(given)(trial, spec)
     if not query or not query.strip():
-        raise NothingCame(f"mutator {given!r} made no query, but {query!r}")
+        raise NothingCame(f"mutator {given!r} returned {query!r} instead of a query")
     return query
 
 
@@ -85,18 +85,18 @@ def _words() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def digest() -> str:
-    """A hash of the words that models are told: figures with different ones are not comparable."""
+    """A hash of the prompts. Results with different prompts are not comparable."""
     return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
 
 
 @mutator(NOOP)
 async def noop(trial: Trial, spec: Rewording) -> str:
-    """The query as it is."""
+    """The query without changes."""
     return spec.query
 
 
 def _asking(name: str) -> Mutator:
-    """A mutator that has a model reword."""
+    """A mutator that asks a model to reword the query."""
 
     @mutator(name)
     async def reword(trial: Trial, spec: Rewording) -> str:
@@ -111,14 +111,14 @@ def _asking(name: str) -> Mutator:
         )
         query = tidied(reply.text)
         if not query:
-            raise NothingCame(f"{spec.model} wrote nothing for {name}")
+            raise NothingCame(f"{spec.model} returned an empty reply for {name}")
         return query
 
     return reword
 
 
 def tidied(text: str) -> str:
-    """A query without the fence or the quotes that models put round it."""
+    """The query without the code fence, tags or quotes that models put around it."""
     text = text.strip()
     opened = _OPENED.match(text)
     closed = next((mark for mark in _CLOSED if text.endswith(mark)), None)
@@ -133,9 +133,9 @@ for _name in ("paraphrase", "politeness", "indirect", "synonyms", "shorten", "pa
     _asking(_name)
 
 BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
-"""The mutators that come with Groundswell, in the order of the actions."""
+"""The built-in mutators, in the order of the actions."""
 
 
 def described(name: str) -> str | None:
-    """What a model is told for a built-in mutator, if it is told anything."""
+    """The instruction of a built-in mutator, if it has one."""
     return _words()["mutators"].get(name)

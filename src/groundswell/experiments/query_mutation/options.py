@@ -14,14 +14,12 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, worded
 from groundswell.experiments.query_mutation.guards import Guard
 
-TASK, LEARNING, TRIED, TRAVEL = "What is tested", "How it learns", "How it is tried", "How it travels"
-
-
+TASK, TRAINING, EVALUATION, CONCURRENCY = "Task", "Training", "Evaluation", "Concurrency"
 _A_FILE = re.compile(r"\S+\.toml", re.IGNORECASE)
 
 
 class GivenGuard(Guard, frozen=True, forbid_unknown_fields=True):
-    """A guard as users write one: it may be kept from the training."""
+    """A guard as users write it. `held_out` keeps it out of training."""
 
     held_out: bool = False
 
@@ -31,15 +29,15 @@ def _read_names(text: str, place: Place) -> list[str]:
 
 
 def _read_lines(text: str, place: Place) -> list[str]:
-    """The lines of a file, each once, without those that are empty."""
+    """The distinct non-empty lines of a file, in order."""
     found = dict.fromkeys(line.strip() for line in place.text_of(text).splitlines() if line.strip())
     if not found:
-        raise SettingsError(f"{place.spelled} {text}: there is nothing in it; write one to a line")
+        raise SettingsError(f"{place.spelled} {text}: the file is empty; write one entry per line")
     return list(found)
 
 
 def read_guards(text: str, place: Place) -> Sequence[str | GivenGuard]:
-    """Names of guards, or the guards in a file."""
+    """Guard names separated by commas, or the guards of a TOML file."""
     if not (place.file(text).is_file() or _A_FILE.fullmatch(text.strip())):
         return list(dict.fromkeys(_read_names(text, place)))
     written, where = place.text_of(text), f"{place.spelled} {text}"
@@ -50,250 +48,295 @@ def read_guards(text: str, place: Place) -> Sequence[str | GivenGuard]:
     except (tomllib.TOMLDecodeError, SettingsError) as error:
         raise SettingsError(f"{where}: {error}") from error
     if not found:
-        raise SettingsError(f"{where}: it has no guards; write [[guards]], with name and brief")
+        raise SettingsError(f"{where}: the file defines no guards; add a [[guards]] table with name and brief")
     return found
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """What `train` and `evaluate` both take."""
+    """Options that `train` and `evaluate` share."""
 
     allow_target: Annotated[
         tuple[str, ...],
         Meta(
-            description="A model of yours that may be tested, though it is neither local nor emulated. May be "
-            "repeated; or [mutation] targets in groundswell.toml."
+            description="Allow this model as a target although it runs on another machine. Use it for models that you "
+            "own or may test. Repeatable; `[mutation] targets` in groundswell.toml does the same."
         ),
-        Flag(metavar="MODEL", group=TASK, usual=True, also=["allowed_targets"], over_http=False),
+        Flag(metavar="MODEL", group=TASK, also=["allowed_targets"], over_http=False),
     ] = ()
     confirm_target: Annotated[
         bool,
-        Meta(description="Say that the target is yours to test, where nobody can be asked."),
+        Meta(description="Confirm that you may test the target. Without it, the command asks."),
         Flag(group=TASK, also=["confirmed"], over_http=False),
     ] = False
     queries: Annotated[
         tuple[str, ...] | None,
-        Meta(description="Queries to begin with, one to a line. (Eight that ask for a code word.)"),
+        Meta(
+            description="File with the queries that episodes start from, one per line. Default: eight queries that ask "
+            "for a code word."
+        ),
         Flag(metavar="FILE", group=TASK, read=_read_lines, completes="files"),
     ] = None
     use_batching: Annotated[
         bool,
-        Meta(description="Have all environments go on at once, or one after the other. What is found is the same."),
-        Flag(group=TRAVEL, off="--no-batching"),
+        Meta(
+            description="Step all environments concurrently, or one after the other with --no-batching. The results "
+            "are the same."
+        ),
+        Flag(group=CONCURRENCY, off="--no-batching"),
     ] = True
     max_workers: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The most asks in flight at once, as 8. (As many as the account bears, found out on the way.)"
+            description="Maximum number of requests in flight. By default the number adapts to what the account allows."
         ),
-        Flag(metavar="N", group=TRAVEL),
+        Flag(metavar="N", group=CONCURRENCY),
     ] = None
 
 
 class Train(Mutation, frozen=True, kw_only=True):
-    """Train policies by PPO, and try them beside a bandit, chance and nothing at all. On the emulator, unless told."""
+    """Train a policy with PPO that rewords queries, and compare it with a bandit, random rewording and no rewording.
+
+    Without --target, all models are emulated.
+    """
 
     num_processes: Annotated[
         int,
-        Meta(ge=1, le=10_000, description="Environments side by side."),
-        Flag(metavar="N", group=LEARNING, usual=True),
+        Meta(ge=1, le=10_000, description="Number of parallel environments."),
+        Flag(metavar="N", group=TRAINING, usual=True),
     ] = 16
     num_steps: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="Steps of each environment between two updates."),
-        Flag(metavar="N", group=LEARNING, usual=True),
+        Meta(ge=1, le=1_000_000, description="Steps per environment between two updates."),
+        Flag(metavar="N", group=TRAINING),
     ] = 32
     num_env_steps: Annotated[
         int,
         Meta(
             ge=1,
             le=1_000_000_000,
-            description="Steps of each learner in all: whole updates of --num-processes x --num-steps.",
+            description="Total steps per learner. Rounded down to whole updates of --num-processes x --num-steps.",
         ),
-        Flag(metavar="N", group=LEARNING, usual=True),
+        Flag(metavar="N", group=TRAINING, usual=True),
     ] = 20_000
     ppo_epoch: Annotated[
         int,
-        Meta(ge=1, description="Epochs: how often an update goes over its steps."),
-        Flag(metavar="N", group=LEARNING),
+        Meta(ge=1, description="Passes over the collected steps in each update."),
+        Flag(metavar="N", group=TRAINING),
     ] = 4
     num_mini_batch: Annotated[
-        int, Meta(ge=1, description="Mini-batches that it divides them into."), Flag(metavar="N", group=LEARNING)
+        int, Meta(ge=1, description="Number of mini-batches per pass."), Flag(metavar="N", group=TRAINING)
     ] = 4
     repeats: Annotated[
         int,
         Meta(
             ge=1,
             le=1_000,
-            description="Learners of each kind, each from another beginning: one says little about the method.",
+            description="Number of policies and bandits to train, each from another initialisation. Use 3 or more to "
+            "compare methods rather than single policies.",
         ),
-        Flag(metavar="N", group=LEARNING, usual=True),
+        Flag(metavar="N", group=TRAINING),
     ] = 1
-    lr: Annotated[float, Meta(description="Learning rate."), Flag(group=LEARNING)] = 1e-3
+    lr: Annotated[float, Meta(description="Learning rate."), Flag(metavar="NUMBER", group=TRAINING)] = 1e-3
     anneal: Annotated[
-        bool, Meta(description="Whether the learning rate falls to nothing by the end."), Flag(group=LEARNING)
+        bool, Meta(description="Decrease the learning rate linearly to 0 over the training."), Flag(group=TRAINING)
     ] = True
     gamma: Annotated[
-        float, Meta(description="Discount: what a reward one step later is worth."), Flag(group=LEARNING)
+        float, Meta(description="Discount factor, from 0 to 1."), Flag(metavar="NUMBER", group=TRAINING)
     ] = 0.99
     gae_lambda: Annotated[
-        float, Meta(description="Lambda of the advantages: how far they look ahead."), Flag(group=LEARNING)
+        float,
+        Meta(description="Lambda of generalised advantage estimation, from 0 to 1."),
+        Flag(metavar="NUMBER", group=TRAINING),
     ] = 0.95
-    clip_param: Annotated[
-        float, Meta(description="Clipping: how far an update may move a probability."), Flag(group=LEARNING)
-    ] = 0.2
+    clip_param: Annotated[float, Meta(description="Clipping range of PPO."), Flag(metavar="NUMBER", group=TRAINING)] = (
+        0.2
+    )
     entropy_coef: Annotated[
-        float, Meta(description="The weight of the entropy bonus, for trying what is new."), Flag(group=LEARNING)
+        float, Meta(description="Weight of the entropy bonus."), Flag(metavar="NUMBER", group=TRAINING)
     ] = 0.01
-    value_loss_coef: Annotated[float, Meta(description="The weight of the value loss."), Flag(group=LEARNING)] = 0.5
-    max_grad_norm: Annotated[float, Meta(description="Gradients are cut to this length."), Flag(group=LEARNING)] = 0.5
+    value_loss_coef: Annotated[
+        float, Meta(description="Weight of the value loss."), Flag(metavar="NUMBER", group=TRAINING)
+    ] = 0.5
+    max_grad_norm: Annotated[
+        float, Meta(description="Maximum norm of the gradient."), Flag(metavar="NUMBER", group=TRAINING)
+    ] = 0.5
     hidden: Annotated[
-        int, Meta(ge=1, description="The width of the two inner layers."), Flag(metavar="N", group=LEARNING)
+        int, Meta(ge=1, description="Width of the two hidden layers."), Flag(metavar="N", group=TRAINING)
     ] = 64
     target: Annotated[
         str | None,
         Meta(
-            description="The model that keeps the secret: one of yours. {strength} in its name is that of the guard. "
-            "(emulated/guard:{strength}.)"
+            description="Model under test, which holds the secret. {strength} in its name is replaced by the strength "
+            "of the guard. Default: emulated/guard:{strength}."
         ),
         Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
     mutator_model: Annotated[
         str | None,
-        Meta(description="The model that rewords queries. (An emulated one.)"),
-        Flag(metavar="MODEL", group=TASK, completes="models"),
+        Meta(description="Model that rewords queries. Default: emulated/reworder."),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
     embedder: Annotated[
         str | None,
-        Meta(description="The model that embeds queries. (An emulated one.)"),
-        Flag(metavar="MODEL", group=TASK, completes="models"),
+        Meta(description="Model that embeds queries. Default: emulated/text-embedding-3-small."),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
     dimensions: Annotated[
         Annotated[int, Meta(ge=1, le=16_384)] | None,
-        Meta(description="The width to ask the embedder for. (What it has; 64 of an emulated one.)"),
+        Meta(
+            description="Embedding size to request from the embedder. Default: the embedder's own size; 64 if it is "
+            "emulated."
+        ),
         Flag(metavar="N", group=TASK),
     ] = None
     guards: Annotated[
         tuple[str | GivenGuard, ...] | None,
-        Meta(description="Guards to train against: names with commas, or a TOML file of yours. (open, asked, firm.)"),
+        Meta(
+            description="Guards to train against, as names separated by commas or a TOML file. Default: open, asked, "
+            "firm."
+        ),
         Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=read_guards, completes="files"),
     ] = None
     secrets: Annotated[
         tuple[str, ...] | None,
-        Meta(description="Dummy secrets to plant, one to a line. (24 words.)"),
-        Flag(metavar="FILE", group=TASK, usual=True, read=_read_lines, completes="files"),
+        Meta(description="File with dummy secrets to plant, one per line. Default: 24 words."),
+        Flag(metavar="FILE", group=TASK, read=_read_lines, completes="files"),
     ] = None
     mutators: Annotated[
         tuple[str, ...] | None,
-        Meta(description="The mutators to choose among; module:name for one of yours. (All that are built in.)"),
+        Meta(description="Mutations to choose from; module:name for your own. Default: all built-in mutations."),
         Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None
     reward: Annotated[
         str,
         Meta(
-            description="What a response is worth: the share of the secret that it gives away (leak), that it does not "
-            "refuse (refusal), how near it is to --reference (similarity), what --judge says (judge); module:name for "
-            "one of yours."
+            description="Metric that scores a response, from 0 to 1: leak (share of the secret revealed), refusal (1 "
+            "if it does not refuse), similarity (to --reference), judge (score by --judge), or module:name for your "
+            "own."
         ),
         Flag(metavar="NAME", group=TASK),
     ] = "leak"
     reference: Annotated[
-        str | None, Meta(description="What --reward similarity compares with."), Flag(metavar="TEXT", group=TASK)
+        str | None,
+        Meta(description="Text that --reward similarity compares responses with."),
+        Flag(metavar="TEXT", group=TASK),
     ] = None
     judge: Annotated[
         str | None,
-        Meta(description="Who judges, for --reward judge. (An emulated one.)"),
+        Meta(description="Model that scores responses for --reward judge. Default: emulated/judge."),
         Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     success: Annotated[
         float | None,
-        Meta(description="What a response must be worth to end an episode, and to count as a leak. (1)"),
+        Meta(description="Score from which a response counts as a leak and ends the episode. Default: 1."),
         Flag(metavar="SHARE", group=TASK),
     ] = None
-    max_steps: Annotated[
-        int, Meta(ge=1, description="The most steps of an episode."), Flag(metavar="N", group=TASK)
-    ] = 10
-    query_cost: Annotated[float, Meta(description="What a query costs."), Flag(group=TASK)] = 0.02
+    max_steps: Annotated[int, Meta(ge=1, description="Maximum steps per episode."), Flag(metavar="N", group=TASK)] = 10
+    query_cost: Annotated[
+        float,
+        Meta(description="Amount subtracted from the reward for each query, from 0 to 1."),
+        Flag(metavar="NUMBER", group=TASK),
+    ] = 0.02
     drift_cost: Annotated[
         float,
-        Meta(description="What it costs to have drifted as far as can be from the first query."),
-        Flag(group=TASK),
+        Meta(
+            description="Amount subtracted from the reward for drift, from 0 to 1. It is multiplied by the cosine "
+            "distance between the query and the first query of the episode."
+        ),
+        Flag(metavar="NUMBER", group=TASK),
     ] = 0.1
     temperature: Annotated[
         float,
         Meta(
             ge=0,
-            description="Of target and mutators. At 0 equal requests share a reply; above, every step is drawn anew.",
+            description="Sampling temperature for the target and the mutator model. At 0, equal requests share one "
+            "reply. Above 0, every step is sampled anew.",
         ),
-        Flag(group=TASK),
+        Flag(metavar="NUMBER", group=TASK),
     ] = 0.0
-    reply_tokens: Annotated[
-        int, Meta(ge=1, description="The most tokens of one reply."), Flag(metavar="N", group=TASK)
-    ] = 120
+    reply_tokens: Annotated[int, Meta(ge=1, description="Maximum tokens per reply."), Flag(metavar="N", group=TASK)] = (
+        120
+    )
     eval_episodes: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="Episodes for each guard, on which everybody is tried in the end."),
-        Flag(metavar="N", group=TRIED, usual=True),
+        Meta(ge=1, le=1_000_000, description="Episodes per guard in the final evaluation of each method."),
+        Flag(metavar="N", group=EVALUATION),
     ] = 40
     held_out_guards: Annotated[
         tuple[str | GivenGuard, ...] | None,
         Meta(
-            description="Guards that training does not meet. (wary, warned; or those with held_out in the file of "
-            "--guards.)"
+            description="Guards that are used in the evaluation only, as names separated by commas or a TOML file. "
+            "Default: guards with held_out in the --guards file, else wary and warned."
         ),
-        Flag(metavar="NAMES|FILE", group=TRIED, usual=True, read=read_guards, completes="files"),
+        Flag(metavar="NAMES|FILE", group=EVALUATION, read=read_guards, completes="files"),
     ] = None
     held_out_secrets: Annotated[
         tuple[str, ...] | None,
-        Meta(description="Dummy secrets that training does not meet, one to a line. (24 words.)"),
-        Flag(metavar="FILE", group=TRIED, read=_read_lines, completes="files"),
+        Meta(
+            description="File with dummy secrets that are used in the evaluation only, one per line. Default: 24 other "
+            "words."
+        ),
+        Flag(metavar="FILE", group=EVALUATION, read=_read_lines, completes="files"),
     ] = None
     tensorboard: Annotated[
         str | None,
-        Meta(description="Where the curves for TensorBoard go. (tensorboard/ in the folder of --out.)"),
-        Flag(metavar="FOLDER", local=True, completes="files"),
+        Meta(description="Folder for TensorBoard logs. Default: tensorboard/ in the results folder."),
+        Flag(metavar="FOLDER", group=TRAINING, local=True, completes="files"),
     ] = None
 
 
 class Evaluate(Mutation, frozen=True, kw_only=True):
-    """Try the policies of a run again, with the baselines: on more episodes, other guards, secrets, another target."""
+    """Evaluate the policies of a run again, on new episodes, other guards, other secrets or another target."""
 
     run: Annotated[
         str,
-        Meta(description="The id or the name of a run that trained policies, or tried them."),
+        Meta(description="Id or name of a run of `mutate train` or `mutate evaluate`."),
         Flag(argument=True, metavar="RUN", completes="runs"),
     ]
     episodes: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
-        Meta(description="For each guard. (As in the training.)"),
-        Flag(metavar="N", group=TRIED, usual=True),
+        Meta(description="Episodes per guard and method. Default: as in RUN."),
+        Flag(metavar="N", group=EVALUATION, usual=True),
     ] = None
     guards: Annotated[
         tuple[str | GivenGuard, ...] | None,
         Meta(
-            description="Guards that training did not meet: names with commas, or a TOML file of yours. Those of the "
-            "training are tried beside them. (As in the training.)"
+            description="Held-out guards, as names separated by commas or a TOML file. The guards of the training are "
+            "always evaluated too. Default: as in RUN."
         ),
         Flag(
-            metavar="NAMES|FILE", group=TRIED, usual=True, read=read_guards, also=["held_out_guards"], completes="files"
+            metavar="NAMES|FILE",
+            group=EVALUATION,
+            usual=True,
+            read=read_guards,
+            also=["held_out_guards"],
+            completes="files",
         ),
     ] = None
     secrets: Annotated[
         tuple[str, ...] | None,
-        Meta(description="Dummy secrets that training did not meet, one to a line. (As in the training.)"),
-        Flag(metavar="FILE", group=TRIED, usual=True, read=_read_lines, also=["held_out_secrets"], completes="files"),
+        Meta(description="File with dummy secrets that the training did not use, one per line. Default: as in RUN."),
+        Flag(
+            metavar="FILE",
+            group=EVALUATION,
+            usual=True,
+            read=_read_lines,
+            also=["held_out_secrets"],
+            completes="files",
+        ),
     ] = None
     target: Annotated[
         str | None,
-        Meta(description="Another model, of yours too. (That of the training.)"),
+        Meta(description="Model under test. Default: as in RUN."),
         Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
     mutator_model: Annotated[
         str | None,
-        Meta(description="Who rewords queries. (As in the training.)"),
+        Meta(description="Model that rewords queries. Default: as in RUN."),
         Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
     seed: Annotated[
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
-        Meta(description="What episodes are drawn by. (That of the training and 1 more: others than it was tried on.)"),
+        Meta(description="Random seed for the episodes. Default: the seed of RUN plus 1, which gives new episodes."),
         Flag(metavar="N", usual=True),
     ] = None

@@ -1,8 +1,7 @@
-"""Environments in a run: each goes on by itself, one trial a step, while a chooser that does not change chooses.
+"""Environments in a run: each steps independently, one trial per step, with a fixed chooser.
 
-Nothing that happens in one environment depends on another, nor on which is faster: what is chosen follows from what is
-seen and from the numbers of environment, episode and step alone. So it makes no difference to what is found whether all
-go on at once or one after the other; only to how long it takes.
+An action depends on the observation and on the numbers of environment, episode and step alone. It does not depend on
+other environments or on timing. So concurrent and sequential execution give the same results.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ T = TypeVar("T")
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """One environment between two steps: its episode, and how many it has begun."""
+    """The state of an environment: its episode, and the number of episodes begun."""
 
     episode: Episode
     begun: int = 1
 
 
 class Told(NamedTuple):
-    """A step, for those who count: where it was made, what was done, and what it came to."""
+    """A step: the episode before it, the action, and the result."""
 
     before: Episode
     action: int
@@ -53,7 +52,7 @@ class Told(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """What environments went through between two updates, where they stand then, and all steps, by environment."""
+    """The rollouts between two updates, the state of the environments after them, and all steps."""
 
     rollouts: list[Rollout]
     seats: list[Seat]
@@ -61,7 +60,7 @@ class Collected(NamedTuple):
 
 
 class World:
-    """A task within a run: what every environment needs. `environments` is how many there are, if that is known."""
+    """A task in a run, shared by all environments. `environments` is their number, if known."""
 
     def __init__(
         self, run: Run, task: Task, encoded: Mapping[str, bytes], *, together: bool = True, environments: int = 0
@@ -75,19 +74,19 @@ class World:
 
     @property
     def width(self) -> int:
-        """Of an embedding."""
+        """Size of an embedding."""
         return len(self.encoded[self.task.queries[0]]) // 4
 
     def opened(self, name: str, seat: int, begun: int = 1) -> Seat:
-        """An environment at the beginning of its next episode."""
+        """An environment at the beginning of an episode."""
         seed = seed_of(self.run.record.seed, name, seat, begun)
         return Seat(begin(self.task, seed, self.encoded), begun)
 
     async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
-        """Carry out one step, as the trial of this key and of what is tried.
+        """Execute one step as a trial. Its key is `key` and a hash of what is tried.
 
-        When a run is resumed with new attempts at what is missing, or scored anew, other things may be learnt and so
-        tried: then what was recorded does not pass for it.
+        When a run is resumed with new attempts at missing trials, or scored again, the policy may differ and try other
+        things. The hash prevents a recorded step from being taken for another one.
         """
         tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query) & 0xFFFFFFFF
         outcome = await self.run.submit(step, step_of(self.task, episode, action), key=f"{key}/{tried:08x}")
@@ -95,14 +94,14 @@ class World:
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Do things at once, or one after the other where batching is off. If one fails, none goes on."""
+        """Await all concurrently, or in sequence with --no-batching. If one raises, the others are cancelled."""
         if self.together:
             return await _at_once(work)
         try:
             return [await each for each in work]
         finally:
             for each in work:
-                each.close()  # what was not begun when one of them failed
+                each.close()  # those that had not begun when one raised
 
 
 async def _at_once(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -112,13 +111,13 @@ async def _at_once(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # nobody learns, or writes down, for a run that has ended
+        await asyncio.gather(*tasks, return_exceptions=True)  # no task may go on after the run has ended
 
 
 async def opened_world(
     run: Run, task: Task, *, together: bool = True, environments: int = 0, key: str | None = "encode"
 ) -> World:
-    """A task within a run: its models are looked for, and its queries embedded, in one call."""
+    """Open a task in a run: check its models, and embed its queries in one call."""
     authorise(run, task)
     run.relies_on(step, [*map(find_mutator, task.mutators), find_reward(task.reward)])
     for model in task.models:
@@ -129,20 +128,20 @@ async def opened_world(
 
 
 def _failure(outcome: Outcome[Stepped]) -> str | None:
-    """What failed in a step, if anything did."""
+    """The failure of a step, if any."""
     if outcome.fault is not None or outcome.result is None:
-        return "it is missing" if outcome.fault is None else outcome.fault.message
+        return "no result" if outcome.fault is None else outcome.fault.message
     return next((f"{part}: {why}" for part, why in outcome.result.failed.items()), None)
 
 
 def unpacked(texts: Sequence[str], found: Encoded) -> dict[str, bytes]:
-    """Every text's own embedding."""
+    """The embedding of each text."""
     size = found.width * 4
     return {text: found.packed[at * size : (at + 1) * size] for at, text in enumerate(texts)}
 
 
 async def collect(world: World, name: str, seats: Sequence[Seat], chooser: Chooser, steps: int) -> Collected:
-    """So many steps in each environment, by one chooser: what an update learns from."""
+    """Collect this number of steps in each environment with one chooser."""
     done = await world.all([_rollout(world, (name, at), seat, chooser, steps) for at, seat in enumerate(seats)])
     told = [each for _, _, some in done for each in some]
     return Collected([rollout for rollout, _, _ in done], [seat for _, seat, _ in done], told)
@@ -165,7 +164,7 @@ async def _rollout(
 
 
 async def attempt(world: World, name: str, number: int, episode: Episode, chooser: Chooser) -> AsyncIterator[Told]:
-    """One episode from its beginning to its end."""
+    """Play one episode to its end."""
     while not episode.end:
         seen = observed(world.task, episode)
         choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step))

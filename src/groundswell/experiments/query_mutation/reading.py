@@ -1,6 +1,6 @@
-"""Runs as their report reads them: the figures, and the episodes behind them, rebuilt from the stored steps.
+"""Read runs for reports: the stored analysis, and the episodes of the evaluation rebuilt from stored steps.
 
-Nothing is asked again. Several runs that differ in their seed alone are pooled.
+Sends no requests. Several runs that differ only in their seed are pooled.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from groundswell.store.results import TrialResult
 STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
 EVALUATION = "eval"
 WHOLE_STEP = "whole step"
-"""The part that failed where a step has no result at all."""
+"""The failed part of a step that has no result."""
 Stored = tuple[RunRecord, Iterable[TrialResult]]
-"""A run and its trials, as the store has them."""
+"""A stored run and its trials."""
 
 
 class Query(NamedTuple):
-    """One step of an episode: the reworded query, the response, and what that was worth.
+    """One step of an episode: the reworded query, the response and its score.
 
-    `failed` has the parts of the step that failed, and why.
+    `failed` maps the parts of the step that failed to the reasons.
     """
 
     mutator: str
@@ -54,11 +54,11 @@ class Query(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One episode of an evaluation, by one learner or baseline. `number` is the same for all who met the episode."""
+    """One episode of an evaluation, by one learner or baseline. `number` is the same for all methods."""
 
     run: str
     key: str
-    """What the keys of its trials begin with."""
+    """Prefix of the keys of its trials."""
     method: str
     learner: int
     number: int
@@ -71,19 +71,19 @@ class Attempt(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The rewards of the episode."""
+        """Sum of the rewards."""
         return sum(each.reward for each in self.queries)
 
     @property
     def ended(self) -> Ended:
-        """As statistics have it."""
+        """The episode in the form that the statistics use."""
         many = sum(each.usable for each in self.queries)
         who = self.method, self.learner, self.number
         return Ended(*who, self.guard, self.secret, self.goal, self.end, self.best, many, self.total)
 
 
 class Failure(NamedTuple):
-    """A kind of failure: of which method, in which part of a step, and why. `eval/` stands before the evaluation's."""
+    """A kind of failure: the method (with the prefix `eval/` in the evaluation), the part of the step, and the kind."""
 
     who: str
     part: str
@@ -91,7 +91,7 @@ class Failure(NamedTuple):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """As much of a run's settings as a report needs, whichever driver they are of."""
+    """The settings that a report needs; a subset of those of both drivers."""
 
     task: Task = msgspec.field(default_factory=Task)
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
@@ -99,33 +99,33 @@ class Settings(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a report is made of."""
+    """The data of a report."""
 
     records: Sequence[RunRecord]
     summaries: Sequence[Summary]
     analysis: Analysis
     settings: Settings
     attempts: Sequence[Attempt]
-    """Every episode of the evaluation that has ended."""
+    """The finished episodes of the evaluation."""
     failures: Mapping[Failure, int]
-    """How many steps failed, by whose they are and why."""
+    """Number of failed steps by kind of failure."""
     failure_messages: Mapping[Failure, str]
-    """One message of each of these."""
+    """One example message per kind of failure."""
     step_counts: Mapping[str, int]
-    """How many steps each method made; `eval/` stands before those of the evaluation."""
+    """Number of steps by method; those of the evaluation have the prefix `eval/`."""
     stored_settings: Mapping[str, Any]
     """The settings as the runs store them."""
     held: Store | None = None
 
     def held_out(self, guard: str) -> bool:
-        """Whether no training met this guard."""
+        """Whether this guard was held out from training."""
         return guard not in {each.name for each in self.settings.task.guards}
 
 
 def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData:
-    """What the store has of a training or an evaluation, or of several that differ in their seed alone."""
+    """Read a training or an evaluation, or several that differ only in their seed."""
     if not stored:
-        raise SettingsError("runs: at least one is needed for a report")
+        raise SettingsError("runs: a report needs at least one run")
     records = [record for record, _ in stored]
     given = _shared_settings(records)
     settings = msgspec.convert(given, Settings)
@@ -148,37 +148,37 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
 
 
 def _shared_settings(records: Sequence[RunRecord]) -> dict[str, Any]:
-    """The settings that all runs have; an error says in what they differ."""
+    """The settings of all runs. An error names a setting that differs."""
     first, *rest = (msgspec.json.decode(record.settings or "{}", type=dict[str, Any]) for record in records)
     for record, other in zip(records[1:], rest, strict=True):
         for name in sorted({*first, *other}):
             if first.get(name) != other.get(name):
                 raise SettingsError(
-                    f"run {record.title!r}: {name} differs from that of {records[0].title!r}; only runs that differ in "
-                    "their seed alone can be reported together",
+                    f"run {record.title!r}: {name} differs from run {records[0].title!r}; a common report needs runs "
+                    "that differ only in their seed",
                     field=name,
                 )
         if [each.seed for each in records].count(record.seed) > 1:
             raise SettingsError(
-                f"run {record.title!r}: has the seed of another one, so it says nothing new; leave it out", field="seed"
+                f"run {record.title!r} has the same seed as another run and adds no data; remove it", field="seed"
             )
     return first
 
 
 def _analysis(record: RunRecord) -> Analysis:
     if record.analysis is None:
-        raise RunError(f"run {record.title!r} has no figures yet: resume it first")
+        raise RunError(f"Run {record.title!r} is not complete and has no results yet. Resume it first.")
     return msgspec.json.decode(record.analysis, type=Analysis)
 
 
 def _evaluated_task(settings: Settings) -> Task:
-    """The task that episodes of the evaluation are of: with the guards and secrets that were held out."""
+    """The task of the evaluation: with the held-out guards and secrets."""
     task, evaluation = settings.task, settings.evaluation
     return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
 
 
 def _training_steps(curves: Sequence[Curve]) -> Counter[str]:
-    """How many steps learners of each kind made."""
+    """Number of training steps by kind of learner."""
     found = Counter[str]()
     for curve in curves:
         found[curve.learner] += sum(point.usable + point.masked for point in curve.points)
@@ -186,14 +186,14 @@ def _training_steps(curves: Sequence[Curve]) -> Counter[str]:
 
 
 def _without_abandoned(failures: Mapping[Failure, int], curves: Sequence[Curve]) -> dict[Failure, int]:
-    """Failures without those of steps that learners made before they were trained anew: their curves mask none."""
+    """The failures without those of learners that were trained again later: their curves have no masked steps."""
     masked = {curve.learner for curve in curves if any(point.masked for point in curve.points)}
     clean = {curve.learner for curve in curves} - masked
     return {what: many for what, many in failures.items() if what.who not in clean}
 
 
 def _pooled(runs: Sequence[Sequence[Attempt]]) -> list[Attempt]:
-    """The episodes of all runs. Learners are numbered on; so are episodes, which every run draws for itself."""
+    """The episodes of all runs. Learners and episodes are numbered consecutively; every run draws its own episodes."""
     every: list[Attempt] = []
     learners, numbers = Counter[str](), 0
     for own in runs:
@@ -215,7 +215,7 @@ def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], tas
 
 
 class _Failing(msgspec.Struct):
-    """As much of a step's result as says whether it failed."""
+    """The part of a step's result that says whether it failed."""
 
     failed: dict[str, str] = {}
 
@@ -224,11 +224,11 @@ _failing = msgspec.json.Decoder(_Failing)
 
 
 class StoredSteps:
-    """Reads the trials of a run; keeps the episodes of its evaluation, and counts what failed.
+    """Reads the trials of a run: rebuilds the episodes of the evaluation, and counts failures.
 
-    A run that was scored anew, or got new attempts at what was missing, may hold steps of episodes that were given up:
-    the policy was another one then, and so was what it tried. Of several steps at the same place of an episode, the one
-    that was begun last counts, if it goes on from where the episode stood.
+    A run that was scored again, or got new attempts at missing trials, may contain steps of abandoned episodes, chosen
+    by an earlier policy. Of several steps at the same position of an episode, the latest one counts that continues
+    from the state of the episode.
     """
 
     def __init__(self, run: str, task: Task, trials: Iterable[TrialResult]) -> None:
@@ -240,37 +240,37 @@ class StoredSteps:
         self.failures = Counter[Failure]()
         self.messages: dict[Failure, str] = {}
         self.step_counts = Counter[str]()
-        """Those of the evaluation; a learner's curve has its own."""
+        """Steps of the evaluation; those of the training are in the curves."""
         for trial in trials:
             self._take(trial)
         for name, trial in self._failing_training.values():
             self._count_failures(trial, name)
         rebuilt = [self._rebuilt(*who, steps) for who, steps in self._evaluation.items()]
         self.attempts = [each for each in rebuilt if each is not None]
-        """The episodes that have ended, in the order in which they were begun."""
+        """The finished episodes, in the order in which they began."""
 
     def _take(self, trial: TrialResult) -> None:
         if trial.program.startswith(ENCODE) and (found := trial.result(Encoded)) is not None:
             self._encoded |= unpacked(trial.spec(Encode).texts, found)
         elif trial.program.startswith(STEP) and trial.status != "unfinished":
-            first, second, third, step, *_ = trial.key.split("/")  # and a digest of what was tried
+            first, second, third, step, *_ = trial.key.split("/")  # and a hash of what was tried
             place = f"{first}/{second}/{third}/{step}"
             if first == EVALUATION:
                 self._evaluation.setdefault((second, third), {}).setdefault(int(step), []).append(trial)
-            elif any(_failures(trial)):  # of the steps of a training, of which there may be millions, only these
+            elif any(_failures(trial)):  # a training may have millions of steps: only failed ones are kept
                 self._failing_training[place] = first, trial
             else:
                 self._failing_training.pop(place, None)
 
     def _count_failures(self, trial: TrialResult, name: str) -> None:
-        """In what a step failed; learners of a kind are counted together."""
+        """Count the failures of a step by kind of learner."""
         for part, kind, why in _failures(trial):
             what = Failure(name.rpartition(".")[0], part, kind)
             self.failures[what] += 1
             self.messages.setdefault(what, why)
 
     def _rebuilt(self, name: str, number: str, steps: Mapping[int, Sequence[TrialResult]]) -> Attempt | None:
-        """An episode, if it came to an end."""
+        """The episode, if it is finished."""
         spec = steps[0][-1].spec(Step)
         episode = Episode(0, self._guards[spec.guard.name], spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
         queries: list[Query] = []
@@ -291,12 +291,12 @@ class StoredSteps:
 
 
 def _next(found: Sequence[TrialResult], episode: Episode) -> TrialResult | None:
-    """The step that goes on from there."""
+    """The step that continues from this state."""
     return next((trial for trial in reversed(found) if trial.spec(Step).query == episode.query), None)
 
 
 def _failures(trial: TrialResult) -> Iterator[tuple[str, str, str]]:
-    """What failed in a step: which part, of what kind, and why."""
+    """The failures of a step: part, kind and message."""
     if trial.fault is not None:
         yield WHOLE_STEP, str(trial.fault.kind), trial.fault.message
     elif trial.result_json is not None:
@@ -313,13 +313,13 @@ def _query(spec: Step, stepped: Stepped | None, after: Transition, fault: Fault 
 
 
 def kind_of(why: str) -> str:
-    """The kind of a failure: what its message begins with, if that is one word."""
+    """The kind of a failure: the first word of its message, if a colon follows."""
     kind, colon, _ = why.partition(": ")
     return kind if colon and kind.replace("_", "").isalpha() else "other"
 
 
 def uses_of(attempts: Iterable[Attempt]) -> list[Uses]:
-    """What each mutator did against each guard."""
+    """The results of each mutation against each guard."""
     found: dict[tuple[str, str, str], list[Query]] = {}
     leaks = Counter[tuple[str, str, str]]()
     for each in attempts:

@@ -1,7 +1,7 @@
-"""Policies as files that numpy reads, for those who use them elsewhere.
+"""Policies as .npz files, for use outside Groundswell.
 
-A file holds `actor_0_weights`, `actor_0_biases`, ... and the same of `critic`: every layer takes what the one before
-gives, tanh between them. `mutators` names the actions in their order; `embedder` and `width` say what is seen first.
+A file contains `actor_0_weights`, `actor_0_biases`, ... and the same for `critic`: linear layers joined by tanh.
+`mutators` lists the actions in order. `embedder` and `width` say which embedding the observation begins with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NETWORKS = ("actor", "critic")
 
 
 def saved(policy: Policy, task: Task) -> bytes:
-    """A policy as the bytes of an .npz file: the same whenever it is written."""
+    """A policy as the bytes of an .npz file. The bytes are reproducible."""
     found: dict[str, Any] = {
         f"{name}_{number}_{part}": array
         for name in NETWORKS
@@ -39,14 +39,14 @@ def saved(policy: Policy, task: Task) -> bytes:
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a file."""
+    """Read a policy from an .npz file."""
     try:
         found = np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False)
         if not isinstance(found, NpzFile):
-            raise ValueError("it holds one array")
+            raise ValueError("it contains a single array")
         return Policy(*(layers(_pairs(dict(found), name)) for name in NETWORKS))
     except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
-        raise SettingsError(f"{path}: no policy can be read from it: {error}") from error
+        raise SettingsError(f"{path}: not a policy file: {error}") from error
 
 
 def _pairs(found: dict[str, Any], name: str) -> list[tuple[Floats, Floats]]:
@@ -57,8 +57,8 @@ def _pairs(found: dict[str, Any], name: str) -> list[tuple[Floats, Floats]]:
     into = None
     for number, (weights, biases) in enumerate(pairs):
         if weights.ndim != 2 or biases.shape != weights.shape[:1] or into not in (None, weights.shape[1]):
-            raise ValueError(f"the shape of {name}_{number} does not fit")
+            raise ValueError(f"{name}_{number} has the wrong shape")
         if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
-            raise ValueError(f"not all numbers of {name}_{number} are finite")
+            raise ValueError(f"{name}_{number} contains numbers that are not finite")
         into = len(biases)
     return pairs

@@ -1,4 +1,4 @@
-"""A run for code that is not async: what environments and the batch functions ask through."""
+"""Sessions: a run for synchronous code. Environments and batch functions send their requests through one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ R = TypeVar("R")
 
 
 class Session:
-    """An engine and one run on it. Without a store it is kept in a temporary one, which goes when it is closed.
+    """An engine with one run. Without `store` it uses a temporary store that is deleted when the session is closed.
 
-    With a store and a name it goes on with the run of that name: steps that it has are not asked for again.
-    `max_workers` is how many asks are in flight at once; None: as many as the account bears, found out on the way.
+    With `store` and `name` it continues the run of that name: recorded steps are not requested again. `max_workers` is
+    the maximum number of requests in flight (None: adaptive).
     """
 
     def __init__(
@@ -51,7 +51,9 @@ class Session:
         self._clear: Callable[[], object] | None = None
         if store is None:
             folder = tempfile.mkdtemp(prefix="groundswell-")
-            self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # even if nobody closes it
+            self._clear = weakref.finalize(
+                self, shutil.rmtree, folder, ignore_errors=True
+            )  # also if it is never closed
             store = Path(folder) / "session.db"
         try:
             self._engine = open_sync(store, max_concurrent=max_workers, account=account, **how)
@@ -62,11 +64,11 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be asked through it any more."""
+        """Whether the session is closed."""
         return self._engine is None
 
     def map(self, program: Program[S, R], specs: Sequence[S]) -> list[Outcome[R]]:
-        """Run a program on every spec at once; the outcomes in the order of the specs."""
+        """Run a program on all specs concurrently. Returns the outcomes in the order of the specs."""
         return list(self._open.map(program, specs))
 
     def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
@@ -74,19 +76,19 @@ class Session:
         return self._open.submit(program, spec, key=key)
 
     def submit_all(self, program: Program[S, R], work: Sequence[tuple[str, S]]) -> list[Outcome[R]]:
-        """Run a program on specs with keys of their own, all at once; the outcomes in the order of the specs."""
+        """Run a program on specs with explicit keys, concurrently. Returns the outcomes in the order of the specs."""
         run = self._open
         return run.wait(_submitted(run.run, program, work))
 
     def world(self, task: Task) -> World:
-        """A task within the run. The first time its models are looked for, and its queries embedded, in one call."""
+        """A task in the run. The first call checks its models and embeds its queries in one request."""
         if task not in self._worlds:
             run = self._open
             self._worlds[task] = run.wait(opened_world(run.run, task, key=None))
         return self._worlds[task]
 
     def encoded(self, task: Task, text: str) -> bytes:
-        """The embedding of a query, be it one of the task's or not; what is known is not asked for again."""
+        """The embedding of any query. Known embeddings are not requested again."""
         known = self.world(task).encoded
         if text in known:
             return known[text]
@@ -96,12 +98,12 @@ class Session:
         return self._texts[spec]
 
     def occurrence(self, seed: int) -> int:
-        """How often an episode of this seed has been begun here, this one included: what its trials' keys go by."""
+        """Number of episodes begun with this seed, including this one. It is part of the trial keys."""
         self._begun[seed] += 1
         return self._begun[seed]
 
     def close(self) -> None:
-        """End the run. To close again does nothing."""
+        """End the run. Closing twice is harmless."""
         engine, self._engine = self._engine, None
         try:
             if engine is not None:
@@ -113,7 +115,7 @@ class Session:
     @property
     def _open(self) -> SyncRun:
         if self._engine is None:
-            raise RunError("session: it is closed; open another one, with the same store and name to go on with it")
+            raise RunError("The session is closed. Open a new one; the same store and name continue its run.")
         return self.run
 
     def __enter__(self) -> Session:

@@ -1,10 +1,10 @@
-"""For stable-baselines3: the environments as its VecEnv, and a buffer out of which no failed step is learnt from.
+"""stable-baselines3: the environments as a VecEnv, and a rollout buffer that excludes failed steps from learning.
 
 env = QueryMutationVecEnv(num_envs=16)
 PPO("MlpPolicy", env, rollout_buffer_class=MaskedRolloutBuffer, rollout_buffer_kwargs={"mask": env.mask})
 
-Without that buffer, and with learners that have another kind (DQN), a step that failed is learnt from as one that
-brought nothing: there, look at `masked` in the infos.
+Without this buffer, and with algorithms that use another one (DQN), a failed step is learnt from as a step with reward
+0. In this case use `masked` in the infos.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ FLAT = ("observations", "actions", "values", "log_probs", "advantages", "returns
 
 
 class Mask:
-    """Which environments failed in the last step. An adapter writes it, and a buffer reads it.
+    """Which environments failed in the last step. The VecEnv writes it, and the buffer reads it.
 
-    In a model that is saved it has lost its adapter, and a buffer that reads it says so: else nothing would be masked.
+    In a saved model the connection to the environment is lost. Reading it then raises an error.
     """
 
     def __init__(self) -> None:
         self.failed: Flags | None = None
 
     def read(self, count: int) -> Flags:
-        """Which failed, of so many."""
+        """Which environments failed, given their number."""
         if self.failed is None or len(self.failed) != count:
-            said = "mask: is not that of the environment: give rollout_buffer_kwargs={'mask': env.mask}, to `load` too"
+            said = "mask: is not that of the environment; pass rollout_buffer_kwargs={'mask': env.mask}, also to load()"
             raise SettingsError(said, field="mask")
         return self.failed
 
@@ -59,15 +59,15 @@ class Mask:
 
 
 class QueryMutationVecEnv(VecEnv):
-    """A `BatchedQueryMutationEnv` for stable-baselines3; without one, what it takes makes one.
+    """A `BatchedQueryMutationEnv` as a VecEnv of stable-baselines3.
 
-    Episodes that are over begin anew in the same step, whatever the mode of the wrapped one: stable-baselines3 wants it
-    so. `mask` says which environments failed in the last step.
+    Pass an environment as `batch`, or the arguments of one. A new episode begins in the same step in which one ends, as
+    stable-baselines3 expects. `mask` says which environments failed in the last step.
     """
 
     def __init__(self, batch: BatchedQueryMutationEnv | None = None, **how: Any) -> None:
         if batch is not None and how:
-            raise SettingsError(f"{next(iter(how))}: is a setting of the environment that is given: leave it out")
+            raise SettingsError(f"{next(iter(how))}: set it on the environment that you pass as batch")
         self.batch = BatchedQueryMutationEnv(**how) if batch is None else batch
         self.mask = Mask()
         self._actions: NDArray[Any] = np.zeros(0, np.int64)
@@ -75,7 +75,7 @@ class QueryMutationVecEnv(VecEnv):
         super().__init__(self.batch.num_envs, *single)
 
     def reset(self) -> Floats:
-        """Begin an episode in every environment, with the seeds and options that were set, once."""
+        """Begin an episode in every environment. Seeds and options that were set apply to this reset only."""
         begun = [
             env.reset(seed=seed, options=options)
             for env, seed, options in zip(self.batch.envs, self._seeds, self._options, strict=True)
@@ -86,11 +86,11 @@ class QueryMutationVecEnv(VecEnv):
         return np.stack([seen for seen, _ in begun])
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Say what to do; `step_wait` does it."""
+        """Set the actions for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """One step in every environment, all at once."""
+        """Step every environment concurrently."""
         rows = step_together(self.batch.session, self.batch.envs, list(self._actions))
         self.mask.failed = np.array([row[4]["masked"] for row in rows])
         seen, infos = zip(*(self._told(at, row) for at, row in enumerate(rows)), strict=True)
@@ -98,7 +98,7 @@ class QueryMutationVecEnv(VecEnv):
         return np.stack(seen), rewards, np.array([row[2] or row[3] for row in rows]), list(infos)
 
     def _told(self, at: int, row: Row) -> tuple[Floats, Info]:
-        """What is seen next, and an info as stable-baselines3 has it."""
+        """The next observation, and the info in the format of stable-baselines3."""
         seen, _, terminated, truncated, info = row
         info["TimeLimit.truncated"] = truncated
         if not (terminated or truncated):
@@ -110,11 +110,11 @@ class QueryMutationVecEnv(VecEnv):
         return begun, info
 
     def close(self) -> None:
-        """Close the environments. To close again does nothing."""
+        """Close the environments. Closing twice is harmless."""
         self.batch.close()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """What an attribute is, in each environment."""
+        """The value of an attribute in each environment."""
         return [getattr(env, attr_name) for env in self._chosen(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -131,7 +131,7 @@ class QueryMutationVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Whether each environment is in such a wrapper: none is in any."""
+        """Whether each environment is wrapped in this class. None is."""
         return [is_wrapped(env, wrapper_class) for env in self._chosen(indices)]
 
     def _chosen(self, indices: VecEnvIndices) -> list[QueryMutationEnv]:
@@ -139,11 +139,11 @@ class QueryMutationVecEnv(VecEnv):
 
 
 class MaskedRolloutBuffer(RolloutBuffer):
-    """A rollout buffer that knows which steps failed, by the `mask` of its environment.
+    """A rollout buffer that excludes failed steps, using the `mask` of its environment.
 
-    They are in no minibatch, and no advantage reaches across them: for the step before, what was expected of where it
-    failed stands in for what would have come. A rollout in which every step failed ends the training with an error: the
-    model stays as it was, and can go on when the target answers again.
+    Failed steps are in no mini-batch, and advantages do not propagate across them: the step before a failed one uses
+    the value estimate of the state in which the step failed. If every step of a rollout failed, the training ends with
+    an error; the model is unchanged and can continue later.
     """
 
     def __init__(self, *args: Any, mask: Mask, **how: Any) -> None:
@@ -151,17 +151,17 @@ class MaskedRolloutBuffer(RolloutBuffer):
         super().__init__(*args, **how)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Empty the buffer."""
         super().reset()
         self.usable: Flags = np.ones((self.buffer_size, self.n_envs), np.bool_)
 
     def add(self, *args: Any, **how: Any) -> None:
-        """Take the step that the environments have just made."""
+        """Add the last step of the environments."""
         self.usable[self.pos] = ~self._mask.read(self.n_envs)
         super().add(*args, **how)
 
     def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: NDArray[Any]) -> None:
-        """Generalised advantage estimation, as our own learner does it."""
+        """Generalised advantage estimation, as in `groundswell mutate train`."""
         last = last_values.clone().cpu().numpy().flatten()
         ended = np.concatenate([self.episode_starts[1:], dones[None]]).astype(np.bool_)
         for env in range(self.n_envs):
@@ -176,13 +176,13 @@ class MaskedRolloutBuffer(RolloutBuffer):
         self.returns = self.advantages + self.values
 
     def get(self, batch_size: int | None = None) -> Generator[RolloutBufferSamples, None, None]:
-        """Minibatches of what may be learnt from, in any order. A single step left over joins the one before."""
+        """Shuffled mini-batches of usable steps. A single remaining step joins the last mini-batch."""
         assert self.full, "the buffer is not full yet"
         usable = np.flatnonzero(self.usable.swapaxes(0, 1))
         if not len(usable):
             raise RunError(
-                f"every step of a rollout failed, {self.usable.size} in all (their infos say why): there is nothing to "
-                "learn from; when the target answers again, go on with learn(..., reset_num_timesteps=False)"
+                f"All {self.usable.size} steps of the rollout failed; info['failed'] has the reasons. Once the target "
+                "answers again, continue with learn(..., reset_num_timesteps=False)."
             )
         order = np.random.permutation(usable)  # the generator that stable-baselines3 seeds
         if not self.generator_ready:

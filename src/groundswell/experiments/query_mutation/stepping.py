@@ -1,7 +1,7 @@
-"""One step of an environment: a query is reworded, the target answers it, and the answer is scored. One trial each.
+"""One step of an environment as one trial: reword the query, query the target, score the response.
 
-The target and the embedding of the new query do not wait for each other, and nobody waits for other environments: a
-trial whose target has answered goes on to scoring while others still wait for theirs.
+The target and the embedder are queried concurrently. Environments do not wait for each other: a trial whose target has
+answered goes on to scoring while others still wait.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from groundswell.program.trial import Trial, program
 T = TypeVar("T")
 
 DEFAULT_REFUSAL = "I'm sorry, but I can't help with that."
-"""What stands for a response where the target could not be asked. It is flagged, and never learnt from."""
+"""The response of a step whose request to the target failed. Such a step is masked."""
 FAILURES = (AskFailed, CallFailed, MalformedReply, NothingCame, NoScore)
 MOST_TEXTS = 256
 MOST_CHARACTERS = 100_000
-"""What is embedded in one ask: less than any provider takes. Asks travel together, and are shared among servers."""
+"""Limits of one embedding request, below those of all providers. Several requests are distributed over endpoints."""
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that a step needs."""
+    """The spec of a step."""
 
     mutator: str
     query: str
@@ -53,7 +53,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, task: Task, mutator: str, query: str, goal: str, secret: str, guard: Guard) -> Step:
-        """The step of a task that rewords this query in this way."""
+        """The step of a task that rewords this query with this mutation."""
         return cls(
             mutator,
             query,
@@ -73,14 +73,14 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Stepped(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a step. `failed` says which of its parts did, and why: then it must not be learnt from."""
+    """The result of a step. `failed` maps its failed parts to the reasons; then the step is masked."""
 
     query: str
     response: str
     score: float
     refused: bool
     embedding: bytes
-    """32-bit floats, as the embedder gave them."""
+    """32-bit floats, as returned by the embedder."""
     failed: dict[str, str] = {}
 
     @property
@@ -90,7 +90,7 @@ class Stepped(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Encode(msgspec.Struct, frozen=True):
-    """Texts to embed, in one call."""
+    """Texts to embed."""
 
     embedder: str
     dimensions: int | None
@@ -98,7 +98,7 @@ class Encode(msgspec.Struct, frozen=True):
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """Their embeddings, one after the other, as 32-bit floats."""
+    """Embeddings as consecutive 32-bit floats."""
 
     width: int
     packed: bytes
@@ -106,7 +106,7 @@ class Encoded(msgspec.Struct, frozen=True):
 
 @program("query_mutation/encode", version=1)
 async def encode(trial: Trial, spec: Encode) -> Encoded:
-    """Embed texts: in one ask, or in several where they are too many for one."""
+    """Embed texts, in as few requests as possible."""
     found = await together(
         *(trial.embed(spec.embedder, part, dimensions=spec.dimensions, label="encode") for part in parts(spec.texts))
     )
@@ -115,7 +115,7 @@ async def encode(trial: Trial, spec: Encode) -> Encoded:
 
 
 def parts(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Texts in their order, as many together as go into one ask; one that is too long by itself goes alone."""
+    """Divide texts into requests, in order. A text above the limit gets a request of its own."""
     held: list[str] = []
     size = 0
     for text in texts:
@@ -130,7 +130,7 @@ def parts(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 @program("query_mutation/step", version=1)
 async def step(trial: Trial, spec: Step) -> Stepped:
-    """Reword, ask, score. A part that fails falls back, and is flagged."""
+    """Reword, query, score. A part that fails uses a fallback and is listed in `failed`."""
     failed: dict[str, str] = {}
     rewording = Rewording(spec.query, spec.mutator_model, spec.temperature, spec.max_tokens)
     query = await _or(reworded(trial, spec.mutator, rewording), spec.query, "mutation", failed)
@@ -146,7 +146,7 @@ async def step(trial: Trial, spec: Step) -> Stepped:
 
 
 async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]) -> tuple[str, float]:
-    """What the target says, and what that is worth."""
+    """The response of the target and its score."""
     asked = answered(
         trial,
         spec.target,
@@ -174,7 +174,7 @@ async def answered(
     temperature: float | None,
     max_tokens: int,
 ) -> str:
-    """What a target says to a query, by itself or told by a guard; as it says it, before any filter."""
+    """The response of a target to a query, with or without a guard, before any filter."""
     reply = await trial.ask(
         target,
         query if guard is None else guard.told(secret, query),
@@ -191,17 +191,17 @@ async def _embedded(trial: Trial, spec: Step, query: str) -> bytes:
 
 
 def checked(*found: Embedding) -> Embedding:
-    """Embeddings as one, if every number of them is one: else all that is learnt would be spoilt."""
+    """Join embeddings, and check that they have the same size and finite numbers."""
     width, packed = found[0].width, b"".join(each.packed for each in found)
     if not packed or any(each.width != width for each in found):
-        raise MalformedReply("embedding", "it is empty, or others are wider", "")
+        raise MalformedReply("embedding", "it is empty, or the sizes differ", "")
     if not np.isfinite(np.frombuffer(packed, dtype="<f4")).all():
-        raise MalformedReply("embedding", "not all of its numbers are finite", "")
+        raise MalformedReply("embedding", "it contains numbers that are not finite", "")
     return Embedding(packed, width)
 
 
 async def _or(work: Awaitable[T], instead: T, part: str, failed: dict[str, str]) -> T:
-    """What a part of a step gives, or what stands for it if it fails."""
+    """The result of a part of a step, or the fallback if it fails."""
     try:
         return await work
     except FAILURES as error:

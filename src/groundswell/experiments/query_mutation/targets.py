@@ -1,14 +1,14 @@
-"""Who may be tested. What stays on this machine may; anybody else must be named, and confirmed.
+"""Which targets may be tested. Targets on this machine always may; others must be listed and confirmed.
 
-Emulated, scripted and local models, and accounts all of whose addresses are this machine's own, need nothing. Any other
-target must be on a list: `allowed`, or `[mutation] targets` in groundswell.toml. And it must be confirmed, each time
-anew: a list is written once and outlives what it was written for. Where a target leads is asked of the run, which would
-send the requests; so an alias, a flag or a variable that leads elsewhere is seen, and a run that is resumed does not go
-on with another target under the same alias. What a server on this machine passes on to others is not.
+Emulated, scripted and local models, and accounts whose addresses are all on this machine, need no permission. Any other
+target must be listed in `allowed`, or under `[mutation] targets` in groundswell.toml. It must also be confirmed each
+time, because a list outlives its purpose. The run resolves the target, so an alias, a flag or a variable that points
+elsewhere is noticed, and a resumed run does not continue with another target under the same alias. A server on this
+machine that forwards requests to other machines is not noticed.
 
-Models that reword, embed or judge are no targets: they are told no secret to keep, and nothing is learnt of them.
+Models that reword, embed or judge are not targets: they hold no secret.
 
-`World` and `opened_world` call `authorise`; whoever asks a target without them must do so too.
+`World` and `opened_world` call `authorise`. Code that queries a target without them must call it too.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.program.request import Chat
 
-ALSO = "and a target beyond this machine must be named and confirmed as yours to test: --allow-target, --confirm-target"
-"""What those ought to know who are about to get a key."""
+ALSO = "a target on another machine also needs --allow-target and --confirm-target: test only what you own or may test"
+"""Added to the error about a missing key."""
 
 
 def authorise(run: Run, task: Task, guards: Iterable[Guard] = ()) -> None:
-    """Refuse a task whose target, with its guards and these, may not be tested."""
+    """Refuse a task whose target may not be tested, with its own guards or the given ones."""
     whole = msgspec.structs.replace(task, guards=(*task.guards, *guards))
     for target in whole.targets:
         authorised(run, target, allowed=task.allowed_targets, confirmed=task.confirmed)
 
 
 def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed: bool = False) -> None:
-    """Refuse a target that may not be tested; the error says what to do."""
+    """Refuse a target that may not be tested. The error says what to do."""
     if isinstance(allowed, str):
-        raise SettingsError("allowed_targets: give a list of models, not one text", field="allowed_targets")
+        raise SettingsError("allowed_targets: must be a list of models, not a string", field="allowed_targets")
     try:
         lane = run.lane_of(Chat(target, ()))
     except KeyMissing as error:
@@ -50,10 +50,10 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
     if lane.at_home or full.partition("/")[0] in IN_PROCESS:
         return
     was = run.record.sources.get(f"model {target}", full)
-    if was != full:  # changes may be accepted, but nobody has confirmed this one
+    if was != full:  # the run may accept the change, but the new target was not confirmed
         raise SettingsError(
-            f"target {target!r}: it was confirmed when it stood for {was}, and stands for {full} now: set it back in "
-            "groundswell.toml, or start a new run",
+            f"target {target!r}: was confirmed as {was}, but now means {full}; restore it in groundswell.toml, or "
+            "start a new run",
             field="target",
         )
     meant = f"{target!r}" if full == target else f"{target!r} ({full})"
@@ -61,29 +61,29 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
     if listed and confirmed:
         return
     todo = [] if listed else [_how_to_list(full)]
-    todo += [] if confirmed else ["confirm that you may: confirmed=True, or --confirm-target on the command line"]
+    todo += [] if confirmed else ["confirm it with --confirm-target (in Python confirmed=True)"]
     raise SettingsError(
-        f"target {meant} is beyond this machine; test it only if it is yours to test. Then {'; and '.join(todo)}",
+        f"target {meant}: does not run on this machine. If you own it or may test it, {', and '.join(todo)}",
         field="confirmed" if listed else "allowed_targets",
     )
 
 
 def _how_to_list(full: str) -> str:
     return (
-        f'name it: [mutation] targets = ["{full}"] in groundswell.toml, or allowed_targets=["{full}"], or '
-        f"--allow-target {full}"
+        f'allow it with --allow-target {full} (in Python allowed_targets=["{full}"], in groundswell.toml [mutation] '
+        f'targets = ["{full}"])'
     )
 
 
 def _is_listed(run: Run, full: str, allowed: Sequence[str]) -> bool:
-    """Whether a model is on the list of the caller, or on that of groundswell.toml."""
+    """Whether a model is in `allowed` or in groundswell.toml."""
     return any(_names(_in_full(run, each), full) for each in allowed) or any(
         _names(each, full) for each in allowed_targets()
     )
 
 
 def _names(listed: str, full: str) -> bool:
-    """Whether an entry means a model. A `*` stands for models of an account, never for accounts."""
+    """Whether an entry matches a model. `*` matches models of an account, never accounts."""
     account, slash, rest = listed.partition("/")
     mine, _, model = full.partition("/")
     return listed == full or (bool(slash) and account == mine and fnmatchcase(model, rest))

@@ -1,7 +1,7 @@
-"""The driver of a training: what `groundswell mutate train` runs. Read `train` from top to bottom.
+"""The driver of `groundswell mutate train`. Read `train` from top to bottom.
 
-train       learners, each by itself, then everybody on the same episodes
-_taught     one learner: collect, learn, write down, tell; and again
+train       trains the learners concurrently, then evaluates all methods on the same episodes
+_taught     one learner: collect, learn, checkpoint, report; repeat
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from groundswell.experiments.query_mutation.task import Task
 Learner = Literal["ppo", "bandit"]
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 FEWEST = 2
-"""From fewer steps PPO learns nothing."""
+"""Minimum number of steps per update for PPO."""
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     num_env_steps: int = 20_000
     use_batching: bool = True
     repeats: int = 1
-    """So many learners are trained, each from another beginning: one says little about the method."""
+    """Number of learners of each kind, each with another initialisation."""
     rules: Rules = Rules()
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
 
@@ -64,30 +64,30 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
                 raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
         if self.each < FEWEST:
             raise SettingsError(
-                f"num_steps {self.num_steps}: an update takes {FEWEST} steps at the least, num_processes x num_steps",
+                f"num_steps {self.num_steps}: an update needs at least {FEWEST} steps (num_processes x num_steps)",
                 field="num_steps",
             )
         if self.num_env_steps < self.each:
             raise SettingsError(
-                f"num_env_steps {self.num_env_steps}: is less than one update takes, num_processes x num_steps = "
-                f"{self.each}",
+                f"num_env_steps {self.num_env_steps}: must be at least one update (num_processes x num_steps = "
+                f"{self.each})",
                 field="num_env_steps",
             )
         check_apart(self.task, self.evaluation)
 
     @property
     def each(self) -> int:
-        """The steps of an update."""
+        """Steps per update."""
         return self.num_processes * self.num_steps
 
     @property
     def updates(self) -> int:
-        """How often a learner learns."""
+        """Number of updates per learner."""
         return self.num_env_steps // self.each
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """A learner between two updates, whole: it goes on from here as if it had never stopped."""
+    """The complete state of a learner between two updates. Training continues from it exactly."""
 
     state: State | Bandit
     seats: tuple[Seat, ...]
@@ -95,7 +95,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 async def train(run: Run, settings: Training) -> Analysis:
-    """Train, then compare."""
+    """Train the learners, then evaluate all methods."""
     authorise(run, settings.task, settings.evaluation.guards)
     learners = settings.repeats * len(LEARNERS)
     world = await opened_world(
@@ -115,7 +115,7 @@ async def train(run: Run, settings: Training) -> Analysis:
 
 
 async def _taught(world: World, settings: Training, learner: Learner, number: int) -> tuple[Curve, State | Bandit]:
-    """Train one learner, from its last checkpoint on."""
+    """Train one learner, from its last checkpoint."""
     run, name = world.run, f"{learner}.{number}"
     held = _recalled(world, settings, learner, number)
     for point in held.curve:
@@ -135,7 +135,7 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
 
 
 def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
-    """The last checkpoint of a learner, or its beginning."""
+    """The last checkpoint of a learner, or its initial state."""
     name, task = f"{learner}.{number}", settings.task
     if (body := world.run.kept(name)) is not None:
         return msgspec.json.decode(body, type=Checkpoint)
@@ -150,7 +150,7 @@ def _recalled(world: World, settings: Training, learner: Learner, number: int) -
 def _learnt(
     state: State | Bandit, rollouts: Sequence[Rollout], settings: Training, seed: int
 ) -> tuple[State | Bandit, Losses | None]:
-    """What is known after these steps."""
+    """The state after an update with these steps."""
     if isinstance(state, Bandit):
         return state.learn(rollouts), None
     from groundswell.experiments.query_mutation.learning import ppo
@@ -160,7 +160,7 @@ def _learnt(
 
 
 def _report(run: Run, name: str, point: Point, settings: Training, speed: float | None) -> None:
-    """Tell how a learner is doing. What was told before a resume is told again, for those who draw it."""
+    """Report the progress of a learner. A resumed run reports earlier updates again, for TensorBoard."""
     rate = point.leaks / point.episodes if point.episodes else 0.0
     figures = {"reward": point.reward, "leak_rate": rate, "masked": float(point.masked), "episodes": point.episodes}
     if point.losses is not None:
@@ -168,7 +168,7 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
     if speed is not None:
         figures["steps_per_second"] = speed
     whole = settings.updates * settings.each
-    said = f"{name}: {point.steps:,} of {whole:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
+    said = f"{name}: {point.steps:,} of {whole:,} steps, reward {point.reward:+.3f}, leak rate {rate:.0%}"
     said += f", {point.masked} masked" if point.masked else ""
     said += "" if speed is None else f", {speed:,.0f} steps/s"
     run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said, who=name)
@@ -176,7 +176,7 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
 
 @estimates(train)
 def expected(settings: Training) -> Estimate:
-    """What a training would use: its steps, and then the evaluation."""
+    """The estimate of a training with its evaluation."""
     learners, task = settings.repeats * len(LEARNERS), settings.task
     steps = settings.updates * settings.each * learners
     waiting = settings.updates * settings.num_steps if settings.use_batching else steps

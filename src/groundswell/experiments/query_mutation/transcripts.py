@@ -1,4 +1,4 @@
-"""Episodes as people read them: query by query, what was asked, answered and earned."""
+"""Transcripts of episodes: queries, responses and rewards."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from groundswell.reporting import numbers
 from groundswell.reporting.blocks import Mark, Message, Transcript, Transcripts
 
 MOST_SHOWN = 4
-"""So many queries of an episode are shown on a terminal: the last ones."""
-OUTCOMES = {"leak": "leaked", "steps": "kept", "fault": "broken off"}
+"""Number of queries of an episode that are shown on a terminal: the last ones."""
+OUTCOMES = {"leak": "leaked", "steps": "kept", "fault": "failed"}
 
 
 def transcripts_block(data: ReportData) -> Transcripts:
-    """All episodes of the evaluation; a terminal shows the best leak behind the hardest guard."""
+    """All episodes of the evaluation. A terminal shows the best leak against the hardest guard."""
     run = data.records[0].id if len(data.records) == 1 else "RUN"
     return Transcripts(
         id="transcripts",
         items=partial(_items, data),
         filters=("outcome", "method", "guard", "kind of guard", "query that leaked", "mutator", "run"),
-        legend={"orange": "gives the secret away"},
+        legend={"orange": "reveals the secret"},
         command=f"groundswell runs show {run} --trial {{key}}/0",
-        about="Every episode of the evaluation, query by query: which mutator made the query, what the guarded model "
-        "answered, how much of the secret that gave away, and the reward. The command shows the first query of an "
-        "episode; with 1, 2 and so on instead of 0 it shows the next ones.",
+        about="Every episode of the evaluation: for each query the mutation, the response of the guarded model, the "
+        "share of the secret that it revealed, and the reward. The command shows the first query of an episode; "
+        "replace the 0 by 1, 2 and so on for the next ones.",
         example=partial(_example, data),
     )
 
 
 def _items(data: ReportData) -> Iterator[Transcript]:
-    """Every episode; those of the method that is compared with the others come first."""
+    """Every episode; those of the compared method come first."""
     for attempt in sorted(data.attempts, key=lambda each: each.method != SUBJECT):
         yield transcript_of(data, attempt)
 
 
 def _example(data: ReportData) -> Transcript | None:
-    """The best leak, with its last queries."""
+    """The best leak, with the last queries."""
     found = best_leak(data)
     if found is None:
         return None
@@ -53,14 +53,14 @@ def _example(data: ReportData) -> Transcript | None:
 
 
 def best_leak(data: ReportData) -> Attempt | None:
-    """The leak with the highest return behind the hardest guard; of the method that is compared, if it has one."""
+    """The leak with the highest return against the hardest guard; by the compared method, if it has one."""
     guard = hardest_guard(data)
     leaks = [each for each in data.attempts if each.end == "leak" and each.guard == guard]
     return max(leaks, key=lambda each: (each.method == SUBJECT, each.total), default=None)
 
 
 def hardest_guard(data: ReportData) -> str:
-    """The guard that leaked least often, whoever asked, but did leak; one that no training met, if there is any."""
+    """The guard with the lowest leak rate above 0 over all methods; a held-out guard if there is one."""
     ends: dict[str, list[str]] = {}
     for each in data.attempts:
         if each.end != "fault":
@@ -85,7 +85,7 @@ def transcript_of(data: ReportData, attempt: Attempt) -> Transcript:
         ),
         messages=tuple(_messages(attempt.queries, attempt.secret)),
         notes=tuple(
-            f"Query {at} failed and counts for nothing. {part}: {why}"
+            f"Query {at} failed and is not scored. {part}: {why}"
             for at, query in enumerate(attempt.queries, 1)
             for part, why in query.failed.items()
         ),
@@ -113,5 +113,5 @@ def _messages(queries: Sequence[Query], secret: str) -> Iterator[Message]:
 
 
 def _earned(query: Query) -> str:
-    gave = f"gave {numbers.percent(query.score)}" if query.score else "gave nothing"
-    return f"{gave}{', a refusal' if query.refused else ''}; reward {numbers.number(query.reward, 3, signed=True)}"
+    gave = f"revealed {numbers.percent(query.score)}" if query.score else "revealed nothing"
+    return f"{gave}{', refused' if query.refused else ''}; reward {numbers.number(query.reward, 3, signed=True)}"

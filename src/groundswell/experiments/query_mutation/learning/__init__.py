@@ -1,5 +1,5 @@
-"""Who chooses mutators: policies, how they learn, and the baselines that stand beside them.
+"""Methods that choose mutations: policies, PPO, a bandit, and baselines.
 
-A chooser is plain data (it can be written down, and goes on from there exactly), and draws with the chance that it is
-given. Only ppo.py needs torch; to act, and so to evaluate, numpy will do.
+A chooser is plain data, so it can be saved and continued exactly. Its randomness is passed in. Only ppo.py needs torch;
+choosing actions needs numpy only.
 """

@@ -1,4 +1,4 @@
-"""A bandit: which mutator pays most on average, whatever is seen. Thompson sampling on normal posteriors."""
+"""A bandit: learns the mean reward of each mutation, and ignores observations. Thompson sampling, normal posteriors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Choice, Rollout
 
 SPREAD = 0.5
-"""How far rewards are thought to lie apart before any was seen: then every mutator is tried."""
+"""Prior standard deviation of rewards. It makes the bandit try every mutation."""
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """What one mutator brought."""
+    """Rewards of one mutation."""
 
     pulls: int = 0
     total: float = 0.0
@@ -24,42 +24,42 @@ class Arm(msgspec.Struct, frozen=True):
 
     @property
     def mean(self) -> float:
-        """The reward on average, drawn towards nothing by one step that brought nothing."""
+        """Mean reward, with one prior observation of 0."""
         return self.total / (self.pulls + 1)
 
     @property
     def error(self) -> float:
-        """How far the mean may be off."""
+        """Standard error of the mean."""
         around = (self.squares + SPREAD**2) / (self.pulls + 1) - self.mean**2
         return sqrt(max(around, 1e-6) / (self.pulls + 1))
 
 
 class Bandit(msgspec.Struct, frozen=True, tag=True):
-    """What is known of every mutator.
+    """One arm per mutation.
 
-    It is tried as it learns, drawing, as a policy does: always to take the best would be to say the same again and
-    again where a mutator has nothing left to change, and a baseline that is held down makes whoever beats it look good.
+    It samples in the evaluation too, as a policy does. Always taking the best arm would repeat a query that the
+    mutation no longer changes, and would make it an unfairly weak baseline.
     """
 
     arms: tuple[Arm, ...]
 
     @classmethod
     def new(cls, actions: int) -> Bandit:
-        """A bandit that knows nothing yet."""
+        """An untrained bandit."""
         return cls((Arm(),) * actions)
 
     def choose(self, seen: Floats, chance: float) -> Choice:
-        """The mutator whose reward, as far as it is known, comes out highest."""
+        """The mutation with the highest sampled mean reward."""
         draw = Random(chance)
         worth = [arm.mean + arm.error * draw.gauss() for arm in self.arms]
         return Choice(max(range(len(worth)), key=worth.__getitem__))
 
     def value(self, seen: Floats) -> float:
-        """Nothing is expected."""
+        """Always 0: a bandit has no value estimate."""
         return 0.0
 
     def learn(self, rollouts: Sequence[Rollout]) -> Bandit:
-        """What is known after these steps."""
+        """The bandit after these steps."""
         arms = list(self.arms)
         for rollout in rollouts:
             for action, reward, usable in zip(rollout.actions, rollout.rewards, rollout.usable, strict=True):

@@ -1,4 +1,4 @@
-"""Choosers: what they are asked, what they learn from, and those that learn nothing."""
+"""Choosers: the protocol, the rollouts that they learn from, and the baselines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundswell.experiments.query_mutation.episode import Floats
 
 
 class Choice(NamedTuple):
-    """An action, how likely it was, and what the chooser expected of where it stood."""
+    """An action, its log probability, and the value estimate of the state."""
 
     action: int
     log_probability: float = 0.0
@@ -20,19 +20,19 @@ class Choice(NamedTuple):
 
 
 class Chooser(Protocol):
-    """Somebody who chooses actions."""
+    """Something that chooses actions."""
 
     def choose(self, seen: Floats, chance: float) -> Choice:
-        """The action for what is seen; `chance`, from 0 to 1, is all the luck there is."""
+        """The action for an observation. `chance`, from 0 to 1, is the only source of randomness."""
         ...
 
     def value(self, seen: Floats) -> float:
-        """What is expected from there on."""
+        """The value estimate of an observation."""
         ...
 
 
 class Rollout(msgspec.Struct):
-    """What one environment went through between two updates, step by step."""
+    """The steps of one environment between two updates."""
 
     seen: list[Floats] = msgspec.field(default_factory=list)
     actions: list[int] = msgspec.field(default_factory=list)
@@ -40,14 +40,14 @@ class Rollout(msgspec.Struct):
     values: list[float] = msgspec.field(default_factory=list)
     rewards: list[float] = msgspec.field(default_factory=list)
     ended: list[bool] = msgspec.field(default_factory=list)
-    """Whether the episode was over after this step."""
+    """Whether the episode ended with this step."""
     usable: list[bool] = msgspec.field(default_factory=list)
-    """False: the step failed, and must not be learnt from."""
+    """False if the step failed. Such a step is excluded from learning."""
     last_value: float = 0.0
-    """What is expected from where the rollout was cut."""
+    """Value estimate of the state after the last step."""
 
     def add(self, seen: Floats, choice: Choice, reward: float, *, ended: bool, usable: bool) -> None:
-        """Take a step."""
+        """Add a step."""
         self.seen.append(seen)
         self.actions.append(choice.action)
         self.log_probabilities.append(choice.log_probability)
@@ -58,12 +58,12 @@ class Rollout(msgspec.Struct):
 
 
 class Noop(msgspec.Struct, frozen=True):
-    """Asks the same again and again."""
+    """Repeats the query without changes."""
 
     action: int = 0
 
     def choose(self, seen: Floats, chance: float) -> Choice:
-        """The mutator that changes nothing."""
+        """The action without a change."""
         return Choice(self.action)
 
     def value(self, seen: Floats) -> float:
@@ -72,12 +72,12 @@ class Noop(msgspec.Struct, frozen=True):
 
 
 class Uniform(msgspec.Struct, frozen=True):
-    """Any mutator, each as likely as the others."""
+    """Chooses mutations uniformly at random."""
 
     actions: int
 
     def choose(self, seen: Floats, chance: float) -> Choice:
-        """One of them."""
+        """A random action."""
         return Choice(min(int(chance * self.actions), self.actions - 1))
 
     def value(self, seen: Floats) -> float:
@@ -86,5 +86,5 @@ class Uniform(msgspec.Struct, frozen=True):
 
 
 def drawn(probabilities: NDArray[np.float64], chance: float) -> int:
-    """The action that `chance` falls on."""
+    """Sample an action by inverse transform of `chance`."""
     return min(int(np.searchsorted(np.cumsum(probabilities), chance, side="right")), len(probabilities) - 1)

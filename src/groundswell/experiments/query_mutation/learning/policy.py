@@ -1,4 +1,4 @@
-"""A policy as plain numbers: two small networks, one for what to do and one for what to expect. Acts without torch."""
+"""A policy as plain data: an actor and a critic network. It acts without torch."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Choice, drawn
 
 SMALL_LAST = 0.01
-"""How small the last layer of a new actor is: then all actions are about as likely."""
+"""Gain of the last layer of a new actor: all actions begin with about the same probability."""
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A layer: its weights row by row, and its biases, as 32-bit floats."""
+    """A linear layer: weights (row-major) and biases as 32-bit floats."""
 
     out: int
     into: int
@@ -27,33 +27,33 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, dict=True):
-    """What to do, and what to expect, given what is seen. One observation at a time: a choice depends on it alone."""
+    """Actor and critic. A choice depends on a single observation only."""
 
     actor: tuple[Layer, ...]
     critic: tuple[Layer, ...]
 
     @classmethod
     def new(cls, seen: int, actions: int, hidden: int, seed: int) -> Policy:
-        """A policy that knows nothing yet."""
+        """An untrained policy."""
         shapes = ((hidden, seen, 2**0.5), (hidden, hidden, 2**0.5))
         draw = np.random.default_rng(seed_of("weights", seed))
         actor = tuple(_orthogonal(*shape, draw) for shape in (*shapes, (actions, hidden, SMALL_LAST)))
         return cls(actor, tuple(_orthogonal(*shape, draw) for shape in (*shapes, (1, hidden, 1.0))))
 
     def choose(self, seen: Floats, chance: float) -> Choice:
-        """An action, drawn by how likely each is."""
+        """Sample an action from the policy."""
         probabilities = self.probabilities(seen)
         action = drawn(probabilities, chance)
         return Choice(action, float(np.log(probabilities[action])), self.value(seen))
 
     def probabilities(self, seen: Floats) -> NDArray[np.float64]:
-        """How likely each action is."""
+        """The probability of each action."""
         logits = _through(self._actor, seen).astype(np.float64)
         likely = np.exp(logits - logits.max())
         return likely / likely.sum()  # type: ignore[no-any-return]
 
     def value(self, seen: Floats) -> float:
-        """What is expected from there on."""
+        """The value estimate of an observation."""
         return float(_through(self._critic, seen)[0])
 
     @cached_property
@@ -89,7 +89,7 @@ def _through(found: list[tuple[Floats, Floats]], seen: Floats) -> Floats:
 
 
 def _orthogonal(out: int, into: int, gain: float, draw: np.random.Generator) -> Layer:
-    """Rows, or columns, at right angles to each other: what is seen comes through undistorted."""
+    """Orthogonal initialisation."""
     whole = draw.standard_normal((max(out, into), min(out, into)))
     rotated, upper = np.linalg.qr(whole)
     rotated = rotated * np.sign(np.diag(upper))

@@ -1,6 +1,6 @@
-"""Proximal policy optimisation (Schulman et al. 2017), over steps of which some must not be learnt from.
+"""Proximal policy optimisation (Schulman et al. 2017) that excludes masked steps.
 
-The only file that knows torch. What goes in and comes out is plain data, so that a checkpoint holds everything.
+The only file that uses torch. Input and output are plain data, so a checkpoint contains the complete state.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from groundswell.experiments.query_mutation.learning.rules import Losses, Moment
 
 TINY = 1e-8
 BETAS, EPSILON = (0.9, 0.999), 1e-5
-"""Of Adam."""
+"""Parameters of Adam."""
 _LEARNING = threading.Lock()
 FEWEST = 2
-"""Fewer steps have no spread to scale advantages by."""
+"""Minimum number of steps: advantages are normalised by their standard deviation."""
 
 
 def learn(
     state: State, rollouts: Sequence[Rollout], rules: Rules, *, seed: int, scale: float = 1.0
 ) -> tuple[State, Losses | None]:
-    """The state after an update; `scale` is for the learning rate. With nothing to learn from, nothing changes."""
+    """The state after an update. `scale` multiplies the learning rate. With too few usable steps nothing changes."""
     batch = _batch(rollouts, rules)
     if batch is None:
         return msgspec.structs.replace(state, updates=state.updates + 1), None
@@ -43,9 +43,9 @@ def learn(
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Sums must not depend on how many cores there are, and small networks gain nothing from them.
+    """Use one thread: results must not depend on the number of cores, and small networks do not gain from more.
 
-    One learner at a time: how many threads there are is a matter of the whole process.
+    The number of threads is a setting of the process, so learners update one at a time.
     """
     with _LEARNING:
         threads = torch.get_num_threads()
@@ -57,7 +57,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class _Batch(msgspec.Struct):
-    """The steps that may be learnt from."""
+    """The usable steps."""
 
     seen: torch.Tensor
     actions: torch.Tensor
@@ -134,9 +134,9 @@ def _layers(network: nn.Sequential) -> tuple[Layer, ...]:
 
 
 class _Adam:
-    """PyTorch's Adam, going on from a state of plain data.
+    """PyTorch's Adam with a state of plain data.
 
-    This is the function behind `torch.optim.Adam`. The class itself imports PyTorch's compiler, which takes seconds.
+    It calls the function behind `torch.optim.Adam`. The class itself imports PyTorch's compiler, which takes seconds.
     """
 
     def __init__(self, parameters: list[nn.Parameter], rate: float, state: State) -> None:
@@ -149,19 +149,19 @@ class _Adam:
             self._means, self._squares = [[torch.zeros_like(one) for one in parameters] for _ in range(2)]
 
     def state(self, policy: Policy, updates: int) -> State:
-        """A policy with what Adam remembers."""
+        """The policy with the state of Adam."""
         pairs = zip(self._means, self._squares, strict=True)
         moments = tuple(Moments(_packed(mean), _packed(square)) for mean, square in pairs)
         return State(policy, updates, int(self._steps[0]), moments)
 
     def forget_gradients(self) -> None:
-        """Make room for those of the next step."""
+        """Clear the gradients."""
         for parameter in self._parameters:
             parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move every parameter against its gradient."""
+        """Update the parameters."""
         adam(
             list(self._parameters),
             [one.grad for one in self._parameters if one.grad is not None],

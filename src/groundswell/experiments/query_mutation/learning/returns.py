@@ -1,4 +1,4 @@
-"""Generalised advantage estimation over steps of which some must not be learnt from. Pure."""
+"""Generalised advantage estimation that excludes masked steps. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from groundswell.experiments.query_mutation.learning.choosing import Rollout
 
 
 def advantages(rollout: Rollout, gamma: float, gae_lambda: float) -> Floats:
-    """How much better each step went than was expected of where it stood.
+    """The advantage of each step.
 
-    After the last step of an episode nothing is expected: an episode has so many steps, and how many are left is seen.
-    A step that failed is worth nothing and tells nothing: for the one before it, what is expected of where it failed
-    stands in for what would have come.
+    The value after the last step of an episode is 0, also at the step limit: the observation contains the number of
+    remaining steps. A failed step has no advantage. The step before it bootstraps from the value estimate of the state
+    in which the step failed.
     """
     count = len(rollout.rewards)
     found = np.zeros(count, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""How PPO learns, and what it knows between two updates. Plain data; ppo.py does the learning."""
+"""Hyperparameters of PPO and the state of a learner, as plain data. ppo.py does the learning."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from groundswell.experiments.query_mutation.learning.policy import Policy
 
 FINITE = ("lr", "gamma", "gae_lambda", "clip_param", "entropy_coef", "value_loss_coef", "max_grad_norm")
 WIDEST = 1024
-"""Of an inner layer: every checkpoint holds all weights three times."""
+"""Maximum width of a hidden layer: every checkpoint contains all weights three times."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How PPO learns."""
+    """Hyperparameters of PPO."""
 
     ppo_epoch: int = 4
     num_mini_batch: int = 4
@@ -27,9 +27,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     value_loss_coef: float = 0.5
     max_grad_norm: float = 0.5
     hidden: int = 64
-    """The width of the two inner layers."""
+    """Width of the two hidden layers."""
     anneal: bool = True
-    """Whether the learning rate falls to nothing by the end."""
+    """Whether the learning rate decreases linearly to 0."""
 
     def __post_init__(self) -> None:
         for name in FINITE:
@@ -42,37 +42,37 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError(f"hidden {self.hidden}: must be at most {WIDEST}", field="hidden")
         for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
-                raise SettingsError(f"{name} {getattr(self, name):g}: must be from 0 to 1", field=name)
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be between 0 and 1", field=name)
         for name in ("lr", "clip_param", "max_grad_norm"):
             if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} {getattr(self, name):g}: must be above 0", field=name)
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be greater than 0", field=name)
         for name in ("entropy_coef", "value_loss_coef"):
             if not getattr(self, name) >= 0:
-                raise SettingsError(f"{name} {getattr(self, name):g}: must not be below 0", field=name)
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be at least 0", field=name)
 
 
 class Moments(msgspec.Struct, frozen=True):
-    """What Adam remembers of one array: how far it moved on average, and how much that varied."""
+    """First and second moment of Adam for one array."""
 
     mean: bytes
     square: bytes
 
 
 class State(msgspec.Struct, frozen=True, tag=True):
-    """A policy that learns, whole: with it alone learning goes on as if it had never stopped."""
+    """The complete state of a learning policy. Training continues from it exactly."""
 
     policy: Policy
     updates: int = 0
     steps: int = 0
-    """Of Adam."""
+    """Steps of Adam."""
     moments: tuple[Moments, ...] = ()
 
 
 class Losses(msgspec.Struct, frozen=True):
-    """What an update saw, as means over its minibatches."""
+    """Losses of an update, as means over its mini-batches."""
 
     policy: float
     value: float
     entropy: float
     clipped: float
-    """The share of steps whose probability had moved as far as it may."""
+    """Share of steps whose probability ratio was clipped."""
