@@ -521,8 +521,8 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     schedule: Annotated[
         Schedule | None,
         Meta(
-            description="When requests are sent. stream sends each one as soon as its trial makes it. waves waits until "
-            "every running trial has made its next request, and sends them together. The default is stream."
+            description="When requests are sent. stream sends each one as soon as its trial makes it. waves waits "
+            "until every running trial has made its next request, and sends them together. The default is stream."
         ),
         Flag(group=COMMON),
     ] = None
@@ -580,8 +580,8 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[float, Meta(ge=0)] | None,
         Meta(
             description="Maximum cost in dollars of resending batches that the provider no longer lists. Such requests "
-            "may be billed twice. Above this limit the run stops and explains what to do. The default is 1; inf removes "
-            "the limit."
+            "may be billed twice. Above this limit the run stops and explains what to do. The default is 1; inf "
+            "removes the limit."
         ),
         Flag(group=LIMITS, metavar="USD"),
     ] = None
