@@ -104,7 +104,7 @@ class TalkBody(Body):
     ] = None
     method: Annotated[
         Literal["speaker", "narrator"],
-        Field(description="`speaker`: one request per message. `narrator`: one request writes a whole turn."),
+        Field(description="`speaker`: one request per message. `narrator`: one request writes a whole round."),
     ] = "speaker"
     style: Annotated[
         Literal["discussion", "debate", "negotiation"], Field(description="Style of the conversation.")
