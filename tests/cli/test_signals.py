@@ -212,3 +212,23 @@ def test_a_killed_run_is_shown_as_interrupted_and_resumed(cli: CommandLine) -> N
     assert cli.json("runs", "show", "r")["status"] == "interrupted"
     (cli.folder / "gate").touch()
     assert cli.json("runs", "resume", "r")["asks"]["resent"] == 4
+
+
+def test_a_signal_while_python_exits_prints_no_traceback() -> None:
+    code = (
+        "import atexit, os, signal, sys\n"
+        "from groundswell.cli.app import main\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "sys.argv = ['groundswell', '--version']\n"
+        "main()\n"
+    )
+    source = str(Path(groundswell.__file__).parents[1])
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source},
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

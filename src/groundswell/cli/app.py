@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any
@@ -117,8 +118,13 @@ def main() -> None:
     try:
         app(prog_name="groundswell")
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # another Ctrl-C must not change the exit status
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  a bug: its traceback may contain control characters of a provider
         print_error(error, verbose=True)
         sys.exit(1)
+    finally:
+        signal.signal(signal.SIGINT, _end)  # another Ctrl-C while Python exits must not print a traceback
+
+
+def _end(*_: object) -> None:
+    os._exit(INTERRUPTED)

@@ -136,7 +136,8 @@ class Background:
             raise ApiError(503, "the server is stopping")
         line = self._line_for(driver_name(driver))
         if line.length >= line.room + self._most_waiting:
-            raise ApiError(429, f"{len(line.waiting)} runs are waiting already: try again later, or delete some")
+            waiting = f"too many runs are waiting already ({len(line.waiting)})"
+            raise ApiError(429, f"{waiting}: try again later, or delete some")
         line.coming += 1
         try:
             record = await asyncio.to_thread(self.engine.plan, driver, settings, name=name, seed=seed, options=options)

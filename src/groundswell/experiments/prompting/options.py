@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -70,6 +70,8 @@ def _read_path(text: str, place: Place) -> Path:
 
 class Prompting(msgspec.Struct, frozen=True, kw_only=True):
     """The options of both commands."""
+
+    keeps_folder: ClassVar[bool] = False
 
     models: Annotated[
         tuple[str, ...],
