@@ -163,7 +163,7 @@ def test_a_schema_makes_json_of_the_reply(cli: CommandLine, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-m", "scripted/asked"], "there is nothing to ask"),
+        (["-m", "scripted/asked"], "the prompt is empty"),
         (["x", "--model", "scripted/asked,"], "--model: a name is empty"),
         (["x", "-m", "scripted/asked,nobody/x"], "no provider or account 'nobody'"),
         (["x", "-m", "scripted/asked,emulated/nobody"], "there is no such character"),
@@ -251,7 +251,7 @@ def test_a_live_reply_is_asked_for_once(cli: CommandLine, emulator: Threaded, mo
     words = ("ask", "How are you?", "--model", "openai/gpt-4o-mini,ollama/llama3.2")
     first, second = cli(*words).stdout, cli(*words).stdout
     assert first.count("cached") == 0
-    assert second.count("free, cached") == 2
+    assert second.count("cache hit") == 2
     assert first.splitlines()[1] == second.splitlines()[1]
     assert emulator.ledger()["totals"]["requests"] == 2
     assert "cached" not in cli(*words, "--no-cache").stdout
@@ -263,7 +263,7 @@ def test_a_key_that_is_wrong_does_not_hide_the_others_replies(cli: CommandLine, 
     assert "== scripted/locked (not answered)\nno reply: " in result.stdout
     assert "the key is wrong" in result.stdout
     assert "fine, thank you" in result.stdout
-    assert "to go on where it stopped" in result.stderr
+    assert "to resume: " in result.stderr
     assert "the key is wrong" in cli("ask", "How are you?", "-m", "scripted/locked", status=1).stdout
 
 
@@ -351,5 +351,5 @@ def test_a_request_gives_data_and_reads_neither_files_nor_standard_input() -> No
         ready(prompt="Look:", schema="/etc/passwd")
     with pytest.raises(SettingsError, match=r"schema: this is not a schema.*\$\.type must be among"):
         ready(prompt="Look:", schema={"type": "objekt"})
-    with pytest.raises(SettingsError, match="there is nothing to ask"):
+    with pytest.raises(SettingsError, match="the prompt is empty"):
         ready()

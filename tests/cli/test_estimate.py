@@ -119,7 +119,7 @@ def test_a_run_that_there_is_cannot_be_estimated(cli: CommandLine, words: tuple[
     cli.run(name="r")
     before = cli.json("runs", "list")["runs"]
     told = cli("runs", words[0], "r", *words[1:], "--estimate", status=2).stderr
-    assert "--estimate: says what a new run would use" in told
+    assert "--estimate: only new runs can be estimated" in told
     after = cli.json("runs", "list")["runs"]
     assert [run["run_id"] for run in after] == [run["run_id"] for run in before]
 

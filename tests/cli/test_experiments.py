@@ -279,9 +279,9 @@ class TestCompletion:
         assert "_GROUNDSWELL_COMPLETE" in cli("--show-completion").stdout
         cli("--install-completion")
         assert "zsh_source groundswell" in (tmp_path / ".zshrc").read_text()
-        assert "has it already" in cli("--install-completion").stdout
+        assert "completion is already installed" in cli("--install-completion").stdout
         monkeypatch.setenv("SHELL", "/bin/odd")
-        assert "there is completion for bash, zsh, fish" in cli("--show-completion", status=2).stderr
+        assert "completion works for bash, zsh, fish" in cli("--show-completion", status=2).stderr
 
 
 class TestResultsOfOnesOwn:
@@ -351,7 +351,7 @@ class TestReportsOfOnesOwn:
     def test_without_matplotlib_figures_are_tables(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         ended = cli("run", str(self.EXAMPLE), *self.FEW, "--name", "plain")
-        assert "matplotlib is not installed, so figures are tables" in ended.stderr
+        assert "matplotlib is not installed, so the report has tables instead of figures" in ended.stderr
         page = Path("results/plain/report.html").read_text()
         assert "<svg" not in page
         assert "Call the coin. Heads or tails?" in page

@@ -147,7 +147,7 @@ def test_missing_rows_are_apart_and_no_failures(cli: CommandLine, tmp_path: Path
     )
     shown = cli(*words, status=3)
     assert "1 x content_filter" in shown.stdout
-    assert "nothing was asked" in shown.stderr
+    assert "No request was sent" in shown.stderr
 
 
 def test_a_schemas_fields_become_columns_and_what_models_write_is_no_formula(cli: CommandLine, tmp_path: Path) -> None:
@@ -252,13 +252,13 @@ def test_a_file_that_the_run_did_not_write_is_left_alone(cli: CommandLine, words
     out = words.parent / "words.replies.csv"
     line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
     out.write_text("mine")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert (out.read_text(), SEEN) == ("mine", [])
     assert not cli.store.exists() or cli.json("runs", "list")["runs"] == []
     cli(*line, "--overwrite")
     cli(*line)
     out.write_text(out.read_text() + "edited\n")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert out.read_text().endswith("edited\n")
 
 
@@ -280,14 +280,14 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
         (["-p", "{id}", "--check", "similar {id} > 0.5"], "--embedder: `similar` needs a model"),
         (["-p", "{id"], "-p: the { at character 1 is not closed"),
         (["-p", "@nowhere.txt"], "-p @nowhere.txt: No such file"),
-        (["-p", "{id}", "--out", "words.csv"], "this is the data itself"),
+        (["-p", "{id}", "--out", "words.csv"], "this is the input file"),
         (["-p", "{id}", "--out", "x/y.csv"], "the folder x does not exist"),
         (["-p", "{id}", "--out", "y.xlsx"], "its name must end in .csv"),
         (["-p", "{id}", "--out", "-"], "--out -: a run that goes on writes its file anew"),
         (["-p", "{id}", "--out", "pipe.csv"], "pipe.csv: this is no file that can be read again"),
         (["-p", "{id}", "--out", "folder.csv"], "folder.csv: this is no file that can be read again"),
-        (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "no file can be made there: File name too long"),
-        (["-p", "{id}", "--out", "/proc/y.csv"], "no file can be made there"),
+        (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "cannot create the file: File name too long"),
+        (["-p", "{id}", "--out", "/proc/y.csv"], "cannot create the file"),
         (["-p", " "], "-p: there is nothing in it"),
         (["-p", "caf\udce9 {id}"], "-p: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
@@ -355,7 +355,7 @@ def test_a_kill_between_the_file_and_the_note_of_it_leaves_a_file_that_is_known(
     assert (out.read_bytes(), len(SEEN)) == (whole, 3)
     forget_the_end(cli.store)
     out.write_text("mine")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert out.read_text() == "mine"
 
 

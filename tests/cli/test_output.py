@@ -54,11 +54,11 @@ def test_a_command_names_the_store_only_where_it_must() -> None:
 @pytest.mark.parametrize(
     ("sent", "verbose", "lines"),
     [
-        ((3, 0), False, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each", "  lab  http://b: 0 sent, down"]),
+        ((3, 0), False, ["  lab  http://a: 3 sent, 1 failed, recent latency 0.25 s", "  lab  http://b: 0 sent, down"]),
         ((0, 0), False, []),
         ((0, 0), True, ["  lab  http://a: 0 sent", "  lab  http://b: 0 sent, down"]),
         ((3,), False, []),
-        ((3,), True, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each"]),
+        ((3,), True, ["  lab  http://a: 3 sent, 1 failed, recent latency 0.25 s"]),
         ((0,), True, []),
     ],
     ids=["shared", "all from the cache", "verbose", "one", "one, verbose", "nothing but batches, verbose"],

@@ -35,9 +35,9 @@ class Server:
         self.said = ""
         for line in self.process.stderr:
             self.said += line
-            if line.startswith("Ctrl-C stops it"):
+            if line.startswith("press Ctrl-C to stop"):
                 break
-        listening = re.search(r"listens on (http://\S+);", self.said)
+        listening = re.search(r"listens on (http://\S+) ", self.said)
         assert listening is not None, self.said
         self.url = listening[1]
 
@@ -108,7 +108,7 @@ def _plan(folder: Path) -> None:
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0: others can reach this address, so a token is needed"),
         (["--host", "0.0.0.0", "--token", "short"], "must be at least 16"),
-        (["--token", ""], "--token: is empty"),
+        (["--token", ""], "--token: must not be empty"),
     ],
     ids=["open", "short", "empty"],
 )

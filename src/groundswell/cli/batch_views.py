@@ -20,7 +20,7 @@ from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 
 SHOWN_TRIALS = 8
-SCRIPT = "run the script that started the run again"
+SCRIPT = "run its script again"
 RIGHT = ("wave", "requests", "age", "expires in", "about")
 
 

@@ -55,7 +55,7 @@ def test_a_parquet_table_keeps_its_types_and_repeats_its_rows(tmp_path: Path) ->
 def test_a_table_without_rows_is_refused(tmp_path: Path, name: str, body: str) -> None:
     path = tmp_path / name
     path.write_text(body)
-    with pytest.raises(SettingsError, match="there are no rows in it"):
+    with pytest.raises(SettingsError, match="the table has no rows"):
         survey(path, "csv" if path.suffix == ".csv" else "json")
 
 
