@@ -189,7 +189,7 @@ class TestOwnExperiments:
 
     def test_the_guide_has_it_whole(self) -> None:
         guide = Path(__file__).parents[2] / "docs" / "writing-your-own.md"
-        assert f"```python\n{Path(self.EXAMPLE).read_text()}```" in guide.read_text()
+        assert f'```python title="ultimatum.py"\n{Path(self.EXAMPLE).read_text()}```' in guide.read_text()
 
     def test_its_flags_are_shown(self, cli: CommandLine) -> None:
         shown = cli("run", self.EXAMPLE, "--help").stdout
