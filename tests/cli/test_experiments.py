@@ -171,7 +171,7 @@ class TestFolder:
 
     def test_a_report_of_a_run_that_is_none(self, cli: CommandLine) -> None:
         run = cli.run()
-        assert "is no run of an experiment" in cli("runs", "report", run["run_id"], status=2).stderr
+        assert "is not a run of a known experiment" in cli("runs", "report", run["run_id"], status=2).stderr
 
     def test_a_game_is_shown_with_its_findings(self, cli: CommandLine) -> None:
         run = cli.json(*PLAY)
@@ -240,7 +240,7 @@ class TestOwnExperiments:
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert "--repeats" in cli("run", "my_study.py", "--help").stdout
-        assert "is there already" in cli("new", "my-study", status=2).stderr
+        assert "already exists" in cli("new", "my-study", status=2).stderr
         assert "small letters" in cli("new", "My Study", status=2).stderr
 
 
@@ -342,7 +342,7 @@ class TestReportsOfOnesOwn:
         broken = self.EXAMPLE.read_text().replace("    rates: list[RowFigure]", "    1 / 0\n    rates: list[RowFigure]")
         own.write_text(broken.replace('"coin', '"broken-coin'))
         ended = cli("run", str(own), *self.FEW, "--name", "broken")
-        assert "the blocks of this report failed, so it has the usual ones: ZeroDivisionError" in ended.stderr
+        assert "the `blocks` function of this experiment failed (ZeroDivisionError" in ended.stderr
         assert "18 usable of 18" in ended.stdout
         assert {"report.html", "trials.csv", "analysis.json"} <= {
             path.name for path in Path("results/broken").iterdir()

@@ -48,7 +48,7 @@ def transcript(*exchanges: Exchange, result: str | None = None, fault: Fault | N
         ),
         (
             Exchange("6", "", Chat("m/x", (user("go"),)), Reply("we", Usage(12, 5), "length", reasoning="hm")),
-            ["[6] ask (m/x): 12 tokens in, 5 out, finish reason length", "    user: go", "    thinks: hm", "    => we"],
+            ["[6] ask (m/x): 12 tokens in, 5 out, finish: length", "    user: go", "    thinks: hm", "    => we"],
         ),
         (
             Exchange("7", "", Chat("m/x", (user("\x1b[2J\u202eup"),)), Reply("a\x00b")),

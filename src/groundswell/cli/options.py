@@ -16,9 +16,7 @@ RunName = Annotated[
     Meta(description="Id or name of a run."),
     Flag(argument=True, metavar="RUN", completes="runs"),
 ]
-Json = Annotated[
-    bool, Meta(description="Print the result as one JSON object on standard output."), Flag(group=COMMON, usual=True)
-]
+Json = Annotated[bool, Meta(description="Print one JSON object on standard output."), Flag(group=COMMON, usual=True)]
 Yes = Annotated[bool, Meta(description="Do not ask for confirmation."), Flag("-y")]
 Estimate = Annotated[
     bool,
@@ -34,13 +32,13 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Annotated[
         str,
-        Meta(description="SQLite file that holds runs, journals, the cache and entities."),
+        Meta(description="SQLite file with runs, replies and entities."),
         Flag(variable="GROUNDSWELL_STORE", metavar="PATH", group=COMMON, usual=True, completes="files"),
     ] = DEFAULT_STORE
     json: Json = False
     verbose: Annotated[
         bool,
-        Meta(description="Log every request and retry, and show tracebacks of errors."),
+        Meta(description="Log requests and retries. Errors come with a traceback."),
         Flag("-v", group=COMMON, usual=True),
     ] = False
 

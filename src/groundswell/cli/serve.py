@@ -76,7 +76,7 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     store: Annotated[
         str,
-        Meta(description="SQLite file that holds runs, journals, the cache and entities."),
+        Meta(description="SQLite file with runs, replies and entities."),
         Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = DEFAULT_STORE
     verbose: Annotated[

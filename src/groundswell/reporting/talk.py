@@ -178,7 +178,7 @@ def _note(settlement: Settlement | None) -> str:
     usage = settlement.usage
     notes = [] if usage == Usage() else [f"{usage.input_tokens} tokens in, {usage.output_tokens} out"]
     if isinstance(settlement, Reply) and settlement.finish not in USUAL:
-        notes.append(f"finish reason {settlement.finish}")
+        notes.append(f"finish: {settlement.finish}")
     return ", ".join(notes)
 
 

@@ -228,7 +228,7 @@ class AskResults(Results):
         if replied.usage is None:
             return "missing" if replied.fault else "no reply yet"
         used = f"{replied.usage.input_tokens:,} tokens in, {replied.usage.output_tokens:,} out"
-        finish = "" if replied.finish == "stop" else f", finish reason {replied.finish}"
+        finish = "" if replied.finish == "stop" else f", finish: {replied.finish}"
         if (took := self._watch.took(replied.trial)) is None:
             return f"{used}{finish}"
         if (way := self._watch.ways.get(replied.trial)) is None:
