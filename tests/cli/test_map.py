@@ -173,8 +173,8 @@ def test_models_are_compared_on_the_rows_that_both_have(cli: CommandLine, tmp_pa
     lines = [line.split() for line in shown.splitlines()]
     assert ["same", "scripted/shouting", "0", "40", "0.0%", "(0.0%", "to", "8.8%)"] in lines
     assert ["same", "emulated/echo", "41", "41", "100.0%", "(91.4%", "to", "100.0%)"] in lines
-    better = "same: emulated/echo passes more often than scripted/shouting, by 100.0 points"
-    assert f"{better} (95%: 87.6 to 100.0; 40 rows that both have)" in shown
+    better = "same: emulated/echo passes more often than scripted/shouting, by 100.0 percentage points"
+    assert f"{better} (95% CI 87.6 to 100.0; n = 40 rows)" in shown
 
 
 def test_judges_and_likenesses(cli: CommandLine, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_judge_that_does_not_judge_leaves_the_row_usable(cli: CommandLine, wor
     assert ["judge", '"is', "it", 'fruit?"', "emulated/echo", "0", "0", "–", "3"] in lines
     row = read(words.parent / "words.replies.csv")[0]
     assert (row["status"], row['judge "is it fruit?"']) == ("usable", "")
-    assert row['judge "is it fruit?" reason'].startswith("not known: the reply is not a valid")
+    assert row['judge "is it fruit?" reason'].startswith("undecided: the reply is not a valid")
 
 
 def test_the_same_command_goes_on_and_another_is_another_run(cli: CommandLine, words: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_row_that_lacks_a_needed_column_is_told(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": 1}\n{"b": 2}\n{"a": 1, "b": 2}\n')
     assert survey(path, "jsonl").columns == ["a", "b"]
-    with pytest.raises(SettingsError, match="line 2: there is no 'a' here, which other rows have"):
+    with pytest.raises(SettingsError, match="line 2: column 'a' is missing, but other rows have it"):
         survey(path, "jsonl", ["a"])
 
 
