@@ -243,3 +243,16 @@ def test_a_missing_key_is_told_by_the_name_of_its_variable(cli: CommandLine, mon
     told = cli("run", DRIVER, "--name", "mine", "--set", "model=openai/gpt-4o", status=2).stderr
     assert "OPENAI_API_KEY" in told
     assert cli.json("runs", "list") == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", DRIVER, "--set", "model=nobody/x"), "nobody/x"),
+        (("run", DRIVER, "--seed", "x"), "--seed x: must be a whole number"),
+        (("run",), "Missing argument 'TARGET'."),
+    ],
+    ids=["run", "option", "usage"],
+)
+def test_an_error_before_a_run_is_an_object_with_json(cli: CommandLine, words: tuple[str, ...], told: str) -> None:
+    assert told in cli.json(*words, status=2)["error"]

@@ -16,6 +16,7 @@ from groundswell.cli.output import (
     exit_code,
     is_of_disk,
     print_error,
+    print_json,
     print_json_error,
     show_warnings,
 )
@@ -69,6 +70,10 @@ class Commands(Group):
             if ctx.meta.get(JSON, False):
                 print_json_error(error)
             raise click.exceptions.Exit(exit_code(error)) from None
+        except click.UsageError as error:
+            if ctx.meta.get(JSON, False):
+                print_json({"error": error.format_message()})
+            raise
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

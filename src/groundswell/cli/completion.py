@@ -60,10 +60,12 @@ def runs(given: Mapping[str, Any]) -> Iterable[str]:
 
 
 def models(given: Mapping[str, Any]) -> Iterable[str]:
-    """Aliases, and models with a fixed name."""
-    from groundswell.providers.accounts.config import load_here
+    """Aliases, short names, and models with a fixed name."""
+    from groundswell.known_models import examine
 
-    return [*load_here().aliases, "local/smollm2"]
+    found = examine()
+    fixed = [one["model"] for one in found["local"] if not one["model"].endswith("/PATH")]
+    return [*found["aliases"], *found["short_names"], *fixed, *found["emulated"]]
 
 
 RUNS_AND_MODELS: dict[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {"runs": runs, "models": models}

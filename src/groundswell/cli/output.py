@@ -116,12 +116,45 @@ def room() -> int | None:
 
 def print_table(table: Table) -> None:
     """A table. If standard output is not a terminal, it is as wide as its contents need."""
-    if room() is not None:
+    if (plain := one_line_rows(table, room())) is not None:
+        out.print(plain, soft_wrap=True)
+    elif room() is not None:
         out.print(table)
     else:
         wide = SafeConsole(file=out.file, width=1000, highlight=False, emoji=False)
         wide.width = max(80, wide.measure(table).maximum)
         wide.print(table, soft_wrap=True)
+
+
+def one_line_rows(table: Table, width: int | None) -> Text | None:
+    """A borderless table as text, as rich renders it; None if it does not fit. For long tables, rich is slow."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    if table.box is not None or table.title or table.pad_edge:
+        return None
+    columns: list[list[Text]] = []
+    for column in table.columns:
+        given = [column.header, *column.cells]
+        if not all(isinstance(each, str | Text) for each in given):
+            return None
+        columns.append([Text.from_markup(each) if isinstance(each, str) else each for each in given])
+    cells = [cell for column in columns for cell in column]
+    if any("\n" in cell.plain or words.on_terminal(cell.plain) != cell.plain for cell in cells):
+        return None
+    widths = [max(cell_len(cell.plain) for cell in column) for column in columns]
+    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        return None
+    lines = []
+    for number, row in enumerate(zip(*columns, strict=True)):
+        style = table.header_style or "bold" if number == 0 else ""
+        line = Text(style=style)
+        for at, (cell, space, column) in enumerate(zip(row, widths, table.columns, strict=True)):
+            pad = " " * (space - cell_len(cell.plain))
+            line.append("  " if at else "")
+            line.append_text(Text.assemble(pad, cell) if column.justify == "right" else Text.assemble(cell, pad))
+        lines.append(line)
+    return Text("\n").join(lines)
 
 
 def print_error(error: Exception, *, verbose: bool) -> None:

@@ -239,6 +239,8 @@ def finish(
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
+        if json and summary is None:
+            output.print_json_error(error)
     elif summary is not None and summary.status == "failed":  # the driver still ended, with the results so far
         output.echo(f"error: {summary.error}", err=True)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
