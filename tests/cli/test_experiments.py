@@ -241,7 +241,7 @@ class TestOwnExperiments:
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert "--repeats" in cli("run", "my_study.py", "--help").stdout
         assert "already exists" in cli("new", "my-study", status=2).stderr
-        assert "small letters" in cli("new", "My Study", status=2).stderr
+        assert "lower-case letters" in cli("new", "My Study", status=2).stderr
 
 
 class TestCompletion:

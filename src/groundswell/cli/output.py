@@ -135,10 +135,12 @@ def one_line_rows(table: Table, width: int | None) -> Text | None:
         return None
     columns: list[list[Text]] = []
     for column in table.columns:
-        given = [column.header, *column.cells]
-        if not all(isinstance(each, str | Text) for each in given):
-            return None
-        columns.append([Text.from_markup(each) if isinstance(each, str) else each for each in given])
+        texts = []
+        for each in (column.header, *column.cells):
+            if not isinstance(each, str | Text):
+                return None
+            texts.append(Text.from_markup(each) if isinstance(each, str) else each)
+        columns.append(texts)
     cells = [cell for column in columns for cell in column]
     if any("\n" in cell.plain or words.on_terminal(cell.plain) != cell.plain for cell in cells):
         return None

@@ -126,8 +126,8 @@ async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, e
     given = collect(command.fields, said, what=command.name, text=False)
     for name, one in given.items():
         if name in SERVERS_OWN or not command.fields[name].flag.over_http:
-            said = "cannot be set in a request; set it when you start the server"
-            raise SettingsError(f"{one.place.spelled}: {said}", field=one.place.spelled)
+            why = "cannot be set in a request; set it when you start the server"
+            raise SettingsError(f"{one.place.spelled}: {why}", field=one.place.spelled)
     context = Context(
         store=here.settings.store,
         origin="request",
