@@ -1,4 +1,4 @@
-"""A sealed-bid auction: typed replies, a registered function, and two asks at once.
+"""A sealed-bid auction: typed replies, a registered function, and two concurrent requests.
 
 groundswell run examples/auction.py:auctions --name auctions
 """
@@ -27,7 +27,7 @@ class Offer(msgspec.Struct):
 
 @function("shop/stock")
 def stock(item: str) -> int:
-    """Outside the program: may read files, call services. What it returns is journalled, as plain data."""
+    """Look up the stock. A function may read files and call services; its result is journalled."""
     return {"lamp": 3}.get(item, 0)
 
 
@@ -44,7 +44,7 @@ async def auction(trial: Trial, item: str) -> float:
 
 
 async def auctions(run: Run, settings: dict[str, int]) -> dict[str, float]:
-    """The driver: the mean price of each item over many auctions."""
+    """Return the mean price of each item over many auctions."""
     found: dict[str, list[float]] = {}
     async for outcome in run.map(auction, ["lamp", "unicorn"], replicates=settings.get("replicates", 100)):
         if outcome.ok:
@@ -54,13 +54,13 @@ async def auctions(run: Run, settings: dict[str, int]) -> dict[str, float]:
 
 @estimates(auctions)
 def expected(settings: dict[str, int]) -> Estimate:
-    """For --estimate: an offer is a few tokens; whether there is any stock is not looked up."""
+    """The estimate: an offer has between 5 and 60 tokens. The stock is not looked up."""
     return rehearse(auction, ["lamp", "unicorn"], replicates=settings.get("replicates", 100), replies=(5, 60))
 
 
 @scripted_model("bidder")
 def bidder(request: Chat, sample: int) -> str:
-    """A stand-in model that forgets the form one time in ten."""
+    """A scripted model that replies without JSON one time in ten."""
     rng = Random(sample)
     price = rng.randint(5, 50)
     return f"I would pay {price}." if rng.random() < 0.1 else f'{{"price": {price}}}'

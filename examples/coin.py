@@ -1,4 +1,4 @@
-"""Does a model call heads more often than a coin would? An experiment whose report has a figure of its own.
+"""Does a model call heads more often than a fair coin? An experiment with its own report.
 
 groundswell run examples/coin.py --calls 40
 """
@@ -18,10 +18,10 @@ PROMPTS = ("Call the coin.", "Call the coin. Heads or tails?", "Call the coin. T
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True):
-    """A model calls heads or tails, asked in three ways."""
+    """Ask a model to call heads or tails, with three prompts."""
 
-    model: Annotated[str, Meta(description="The model that calls.")] = "local/smollm2"
-    calls: Annotated[int, Meta(ge=1, description="How many calls for each way of asking.")] = 20
+    model: Annotated[str, Meta(description="Model that calls heads or tails.")] = "local/smollm2"
+    calls: Annotated[int, Meta(ge=1, description="Number of calls per prompt.")] = 20
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -32,13 +32,13 @@ class Call(msgspec.Struct, frozen=True):
 
 @program("coin/call")
 async def call(trial: Trial, spec: Call) -> None:
-    """One call of a coin."""
+    """Ask for one call."""
     reply = await trial.ask(spec.model, [user(f"{spec.prompt} Answer in one word.")], max_tokens=5, temperature=1)
     trial.row(prompt=spec.prompt, heads="head" in reply.text.lower())
 
 
 async def flip(run: Run, settings: Calls) -> list[RowFigure]:
-    """Ask in every way, and count heads."""
+    """Ask with every prompt, and compute the share of heads."""
     numbers = range(settings.calls)
     async for _ in run.map(call, [Call(number, prompt, settings.model) for prompt in PROMPTS for number in numbers]):
         pass
@@ -46,7 +46,7 @@ async def flip(run: Run, settings: Calls) -> list[RowFigure]:
 
 
 def blocks(found: Found) -> Iterator[Block]:
-    """The report: a sentence, a figure, and what every report ends with."""
+    """The report: one sentence per prompt, a figure, and the usual last blocks."""
     rates: list[RowFigure] = found.analysis
     told = [f"{rate.value:.0%} of {rate.n} calls are heads after {rate.group['prompt']!r}." for rate in rates]
     yield Text(id="findings", lines=told or ["No call is usable."], brief=True)
@@ -55,7 +55,7 @@ def blocks(found: Found) -> Iterator[Block]:
         yield share_figure(
             id="heads",
             title=f"Up to {most.value:.0%} of calls are heads",
-            caption="Share of calls that are heads, by the way of asking, with 95% intervals.",
+            caption="Share of heads by prompt, with 95% confidence intervals.",
             columns=("prompt", "heads"),
             rows=[(str(rate.group["prompt"]), Estimate(rate.value, rate.low, rate.high, n=rate.n)) for rate in rates],
         )

@@ -1,4 +1,4 @@
-"""The ultimatum game: one model offers a share of ten dollars, another accepts or refuses. Three rounds a game.
+"""The ultimatum game: one model offers a share of ten dollars, another accepts or refuses.
 
 groundswell run examples/ultimatum.py --games 50
 groundswell run examples/ultimatum.py --help
@@ -21,10 +21,10 @@ ANSWER = "You get the offers. {past}Round {number}: you are offered {offer} of 1
 class Play(msgspec.Struct, frozen=True, kw_only=True):
     """One model offers a share of ten dollars, another accepts or refuses."""
 
-    proposer: Annotated[str, Meta(description="The model that offers.")] = "local/smollm2"
-    responder: Annotated[str, Meta(description="The model that accepts or refuses.")] = "local/smollm2"
-    games: Annotated[int, Meta(ge=1, description="How many games are played.")] = 20
-    rounds: Annotated[int, Meta(ge=1, le=20, description="Rounds of a game.")] = 3
+    proposer: Annotated[str, Meta(description="Model that makes the offers.")] = "local/smollm2"
+    responder: Annotated[str, Meta(description="Model that accepts or refuses them.")] = "local/smollm2"
+    games: Annotated[int, Meta(ge=1, description="Number of games.")] = 20
+    rounds: Annotated[int, Meta(ge=1, le=20, description="Number of rounds per game.")] = 3
 
 
 class Offer(msgspec.Struct):
@@ -42,7 +42,7 @@ class Game(msgspec.Struct, frozen=True):
 
 @program("ultimatum/game")
 async def game(trial: Trial, spec: Game) -> int:
-    """One game; returns what the two earned together."""
+    """Play one game, and return the dollars that both earned together."""
     play, past, earned = spec.options, "", 0
     for number in range(1, play.rounds + 1):
         rules = RULES.format(rounds=play.rounds)
@@ -64,7 +64,7 @@ class Analysis(msgspec.Struct):
 
 
 async def play(run: Run, settings: Play) -> Analysis:
-    """Play all games, then look at the rows they recorded."""
+    """Play all games, then analyse the rows that they recorded."""
     specs = [Game(number, settings) for number in range(settings.games)]
     earned = [outcome.result async for outcome in run.map(game, specs) if outcome.result is not None]
     mean = sum(earned) / len(earned) if earned else None

@@ -17,10 +17,10 @@ def test_a_wave_whose_receipt_was_lost_is_found(office: Office) -> None:
     batch = office.batches()["openai"]["batch"]
     office.lose_receipt("openai")
     told = office("batches", "adopt", "duels")
-    assert told.stdout == f"run duels, wave 1: is batch {batch}: it was found by what it carries\n"
-    assert f"to go on: groundswell runs resume {run}" in told.stderr
+    assert told.stdout == f"run duels, wave 1: batch {batch}: identified by its requests\n"
+    assert f"to resume: groundswell runs resume {run}" in told.stderr
     assert office.batches()["openai"]["batch"] == batch
-    assert "every wave in flight is known" in office("batches", "adopt", "duels").stdout
+    assert "the batch of every wave in flight is already known" in office("batches", "adopt", "duels").stdout
     office.finish_cheaply(run)
 
 
@@ -30,7 +30,7 @@ def test_one_of_anthropics_cannot_be_told_before_it_has_ended(office: Office) ->
     office.lose_receipt("anthropic")
     (wave,) = office.json("batches", "adopt", "duels", status=3)["waves"]
     assert (wave["what"], wave["batch"]) == ("undecided", None)
-    assert "Resuming the run goes on looking" in wave["note"]
+    assert "Resuming the run keeps searching" in wave["note"]
     office.emulator.advance(A_DAY)
     (wave,) = office.json("batches", "adopt", "duels")["waves"]
     assert (wave["what"], wave["batch"]) == ("adopted", batch)
@@ -45,11 +45,11 @@ def test_a_wave_that_was_never_made(office: Office) -> None:
     (wave,) = office.json("batches", "adopt", "duels", "1", status=3)["waves"]
     assert (wave["what"], wave["note"]) == (
         "absent",
-        "no batch of the account is it: resuming the run sends its requests again",
+        "the account has no such batch; resuming the run sends its requests again",
     )
     office.change_owner("openai")
     (wave,) = office.json("batches", "adopt", "duels", "1", status=3)["waves"]
-    assert "use the key that it was sent with, or give it up with --lost" in wave["note"]
+    assert "use the key that the wave was sent with, or mark the wave as lost with --lost" in wave["note"]
 
 
 @pytest.mark.sampled
@@ -64,7 +64,7 @@ def test_a_batch_that_somebody_names(office: Office, account: str, ended: bool) 
         office.emulator.advance(A_DAY)
     (wave,) = office.json("batches", "adopt", "duels", batch)["waves"]
     assert (wave["what"], wave["batch"]) == ("adopted", batch)
-    sure = "it says itself" if account == "openai" else "its results are of" if ended else "can only be told by"
+    sure = "its metadata names" if account == "openai" else "its results match" if ended else "not verified"
     assert sure in wave["note"]
     assert office.batches()[account]["problem"] is None
     office.finish_cheaply(run)
@@ -74,7 +74,7 @@ def test_another_key_of_the_same_organisation(office: Office) -> None:
     run = office.leave("duels")
     office.change_owner("openai")
     assert f"groundswell batches adopt {run}" in office("runs", "resume", run, status=2).stderr
-    assert "wave 1: is batch batch_" in office("batches", "adopt", "duels").stdout
+    assert "wave 1: batch batch_" in office("batches", "adopt", "duels").stdout
     office.finish_cheaply(run)
 
 
@@ -82,18 +82,18 @@ def test_another_key_of_another_organisation(office: Office) -> None:
     office.leave("duels")
     office.variables["OPENAI_API_KEY"] = "sk-of-somebody-else"
     assert "use the key that sent it" in office("batches", "adopt", "duels", status=1).stderr
-    assert "sent with another key" in office.batches()["openai"]["problem"]
+    assert "sent with a different key" in office.batches()["openai"]["problem"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("account", "which", "why"),
     [
-        ("openai", "none", "openai knows no batch batch_none"),
-        ("openai", "theirs", "it says that it is of run"),
-        ("anthropic", "larger", "it has 3 requests, and the wave 2"),
-        ("anthropic", "mine", "it is other/2"),
-        ("anthropic", "theirs", "its results are of other requests"),
+        ("openai", "none", "sees no batch batch_none"),
+        ("openai", "theirs", "its metadata names run"),
+        ("anthropic", "larger", "it has 3 requests, but the wave has 2"),
+        ("anthropic", "mine", "it belongs to other/2"),
+        ("anthropic", "theirs", "its results belong to other requests"),
     ],
     ids=["unknown", "says so", "size", "another wave's", "results"],
 )
@@ -112,7 +112,7 @@ def test_a_batch_that_is_another_one(office: Office, tmp_path: Path, account: st
     office.emulator.advance(A_DAY)
     told = office("batches", "adopt", "duels", wave, "batch_none" if which == "none" else batch, status=1).stderr
     assert why in told
-    assert which == "theirs" or "of 2 requests there are" in told
+    assert which == "theirs" or "batches with 2 requests: " in told
     assert [row["batch"] for row in office.json("batches", "list", "--run", "duels")["batches"]].count(None) == 1
 
 
@@ -120,11 +120,11 @@ def test_a_wave_that_is_given_up_is_sent_again(office: Office) -> None:
     run = office.leave("duels")
     office.lose_receipt("openai")
     told = office(*LOST, status=1).stderr
-    assert "Give up wave 1 of run duels?" in told
-    assert "paid for twice" in told
+    assert "Mark wave 1 of run duels as lost?" in told
+    assert "pay for them twice" in told
     assert office.batches()["openai"]["batch"] is None
     (wave,) = office.json(*LOST, "--yes")["waves"]
-    assert (wave["what"], wave["note"]) == ("given_up", "2 requests are sent again")
+    assert (wave["what"], wave["note"]) == ("given_up", "2 requests will be sent again")
     assert list(office.batches()) == ["anthropic"]
     office.emulator.advance(A_DAY)
     found = office.json("runs", "resume", run, *OFTEN, "--via", "live")
@@ -138,7 +138,7 @@ def test_a_wave_that_is_given_up_is_sent_again(office: Office) -> None:
     [
         (["none"], 1, "no run 'none'"),
         (["duels", "9"], 2, "has no wave 9 in flight; in flight: 1, 2"),
-        (["duels", "batch_1"], 2, "every wave in flight is known to be a batch"),
+        (["duels", "batch_1"], 2, "the batch of every wave in flight is already known"),
     ],
     ids=["run", "wave", "batch"],
 )
@@ -151,7 +151,9 @@ def test_a_batch_must_be_given_its_wave_where_there_are_several(office: Office) 
     office.leave("duels")
     office.lose_receipt("openai")
     office.lose_receipt("anthropic")
-    assert "give the wave too, one of 1, 2" in office("batches", "adopt", "duels", "batch_1", status=2).stderr
+    assert (
+        "several waves without a known batch (1, 2)" in office("batches", "adopt", "duels", "batch_1", status=2).stderr
+    )
 
 
 def test_a_wave_that_has_ended_needs_no_adopting(office: Office) -> None:
@@ -168,7 +170,7 @@ def test_a_run_at_work_is_not_touched(office: Office) -> None:
     try:
         assert "is open in process" in office("batches", "adopt", "duels", "1", "--lost", "--yes", status=1).stderr
         assert len(office.batches()) == 2
-        assert "a process works on its run" in office("batches", "show", "duels/1").stderr
+        assert "another process is working on its run" in office("batches", "show", "duels/1").stderr
     finally:
         lock.release()
         store.close_reading()

@@ -72,7 +72,7 @@ def test_replies_stand_side_by_side_with_what_they_used(cli: CommandLine) -> Non
         "== scripted/asked (1,234 tokens in, 5 out, cost $0.00, 0.0 s)\n"
         "fine, thank you\n"
         "\n"
-        "== scripted/cut (10 tokens in, 3 out, cost $0.00, 0.0 s, ended by length)\n"
+        "== scripted/cut (10 tokens in, 3 out, cost $0.00, 0.0 s, finish: length)\n"
         "fine, th\n"
     )
 
@@ -163,14 +163,14 @@ def test_a_schema_makes_json_of_the_reply(cli: CommandLine, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-m", "scripted/asked"], "there is nothing to ask"),
+        (["-m", "scripted/asked"], "the prompt is empty"),
         (["x", "--model", "scripted/asked,"], "--model: a name is empty"),
         (["x", "-m", "scripted/asked,nobody/x"], "no provider or account 'nobody'"),
         (["x", "-m", "scripted/asked,emulated/nobody"], "there is no such character"),
         (["x", "-m", "scripted/asked", "--file", "nowhere.txt"], "--file nowhere.txt: No such file"),
         (["x", "-m", "scripted/asked", "--file", "nowhere.png"], "--file nowhere.png: No such file"),
         (["x", "-m", "scripted/asked", "--schema", "nowhere.json"], "--schema nowhere.json: No such file"),
-        (["x", "-m", "scripted/asked", "--schema", __file__], "this is not JSON"),
+        (["x", "-m", "scripted/asked", "--schema", __file__], "not valid JSON"),
         (["caf\udce9", "-m", "scripted/asked"], "PROMPT: byte 0xe9 in it is not UTF-8 text"),
         (["x", "-m", "scripted/asked", "--system", "\udce9"], "--system: byte 0xe9 in it is not UTF-8 text"),
     ],
@@ -185,10 +185,10 @@ def test_mistakes_are_told_before_anything_is_sent(cli: CommandLine, words: list
 def test_what_is_no_schema_is_told(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"type": "objekt"}')
     told = cli("ask", "x", "-m", "scripted/asked", "--schema", str(tmp_path / "s.json"), status=2).stderr
-    assert "this is not a schema that replies can be held to: $.type must be among" in told
+    assert "not a supported JSON Schema: $.type must be among" in told
     (tmp_path / "s.json").write_text('{"const": "\\ud800"}')
     told = cli("ask", "x", "-m", "scripted/asked", "--schema", str(tmp_path / "s.json"), status=2).stderr
-    assert "half of a surrogate pair is no character" in told
+    assert "it contains half of a surrogate pair" in told
 
 
 def test_the_alias_default_is_asked_where_nobody_is_named(
@@ -231,7 +231,7 @@ def test_titles_of_panels_are_not_cut(cli: CommandLine, monkeypatch: pytest.Monk
     cli("ask", "How are you?", "-m", "scripted/asked,scripted/cut")
     shown = console.export_text()
     assert "1,234 tokens in, 5 out, cost $0.00, " in shown
-    assert re.search(r"10 tokens in, 3 out, cost \$0\.00, [\d.]+ s, ended by length ─", shown)
+    assert re.search(r"10 tokens in, 3 out, cost \$0\.00, [\d.]+ s, finish: length ─", shown)
 
 
 def test_a_reply_cannot_play_with_the_terminal(cli: CommandLine) -> None:
@@ -251,7 +251,7 @@ def test_a_live_reply_is_asked_for_once(cli: CommandLine, emulator: Threaded, mo
     words = ("ask", "How are you?", "--model", "openai/gpt-4o-mini,ollama/llama3.2")
     first, second = cli(*words).stdout, cli(*words).stdout
     assert first.count("cached") == 0
-    assert second.count("free, cached") == 2
+    assert second.count("cache hit") == 2
     assert first.splitlines()[1] == second.splitlines()[1]
     assert emulator.ledger()["totals"]["requests"] == 2
     assert "cached" not in cli(*words, "--no-cache").stdout
@@ -260,10 +260,10 @@ def test_a_live_reply_is_asked_for_once(cli: CommandLine, emulator: Threaded, mo
 @pytest.mark.parametrize("models", ["scripted/locked,scripted/asked", "scripted/asked,scripted/locked"])
 def test_a_key_that_is_wrong_does_not_hide_the_others_replies(cli: CommandLine, models: str) -> None:
     result = cli("ask", "How are you?", "-m", models, status=3)
-    assert "== scripted/locked (not answered)\nno reply: " in result.stdout
+    assert "== scripted/locked (no reply yet)\nno reply: " in result.stdout
     assert "the key is wrong" in result.stdout
     assert "fine, thank you" in result.stdout
-    assert "to go on where it stopped" in result.stderr
+    assert "to resume: " in result.stderr
     assert "the key is wrong" in cli("ask", "How are you?", "-m", "scripted/locked", status=1).stdout
 
 
@@ -307,7 +307,7 @@ def test_a_stored_ask_is_shown_without_guesses_at_cost_and_time(cli: CommandLine
     for words in (("runs", "show", run), ("runs", "resume", run)):
         shown = cli(*words).stdout
         assert "== scripted/asked (1,234 tokens in, 5 out)\nfine, thank you\n" in shown
-        assert "== scripted/cut (10 tokens in, 3 out, ended by length)\nfine, th\n" in shown
+        assert "== scripted/cut (10 tokens in, 3 out, finish: length)\nfine, th\n" in shown
 
 
 def test_a_configuration_asks_the_same_again(cli: CommandLine, tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_request_gives_data_and_reads_neither_files_nor_standard_input() -> No
         ready(prompt="Look:", file=["/etc/passwd"])
     with pytest.raises(SettingsError, match="schema /etc/passwd: must be an object"):
         ready(prompt="Look:", schema="/etc/passwd")
-    with pytest.raises(SettingsError, match=r"schema: this is not a schema.*\$\.type must be among"):
+    with pytest.raises(SettingsError, match=r"schema: not a supported JSON Schema.*\$\.type must be among"):
         ready(prompt="Look:", schema={"type": "objekt"})
-    with pytest.raises(SettingsError, match="there is nothing to ask"):
+    with pytest.raises(SettingsError, match="the prompt is empty"):
         ready()

@@ -22,7 +22,7 @@ from tests.patience import PATIENCE
 def test_a_store_without_batches(office: Office) -> None:
     assert "there is no store" in office("batches", "list", status=1).stderr
     Store(office.folder / "runs.db").close_reading()
-    assert office("batches", "list").stdout == "no batch is in flight\n"
+    assert office("batches", "list").stdout == "no batches in flight\n"
     total = {"batches": 0, "requests": 0, "usd": None, "unknown": 0}
     assert office.json("batches", "list") == {"batches": [], "total": total, "accounts_not_listed": {}}
 
@@ -91,7 +91,7 @@ def test_a_batch_of_another_key_is_told_and_not_looked_for(office: Office) -> No
     run = office.leave("duels")
     office.variables["OPENAI_API_KEY"] = "sk-of-somebody-else"
     row = office.batches()["openai"]
-    assert "sent with another key" in row["problem"]
+    assert "sent with a different key" in row["problem"]
     assert f"groundswell batches adopt {run}" in row["problem"]
     assert "another key" in office("batches", "list").stdout
 
@@ -99,7 +99,7 @@ def test_a_batch_of_another_key_is_told_and_not_looked_for(office: Office) -> No
 def test_a_batch_that_its_provider_does_not_know(office: Office) -> None:
     office.leave("duels")
     office.change("UPDATE waves SET receipt = '{\"batch\": \"batch_0\"}' WHERE account = 'openai'")
-    assert office.batches()["openai"]["problem"].startswith("openai knows no batch batch_0")
+    assert office.batches()["openai"]["problem"].startswith("the current key of openai sees no batch batch_0")
 
 
 def test_batches_that_no_run_here_knows(office: Office, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_batches_that_no_run_here_knows(office: Office, tmp_path: Path) -> None:
     assert strangers["openai"]["batch"] == neighbour.batches()["openai"]["batch"]
     told = office("batches", "list", "--all").stdout
     assert f"{theirs}, not in this store" in told
-    assert "none of this store" in told
+    assert "not in this store" in told
     assert told.splitlines()[-1].endswith(", and 2 of unknown cost")
 
 
@@ -122,7 +122,7 @@ def test_what_was_collected_is_nobody_elses(office: Office) -> None:
     run = office.leave("duels")
     office.emulator.advance(A_DAY)
     office.resume(run)
-    assert office("batches", "list", "--all").stdout == "no batch is in flight\n"
+    assert office("batches", "list", "--all").stdout == "no batches in flight\n"
 
 
 def test_a_batch_that_says_which_wave_it_is_takes_its_place(office: Office) -> None:
@@ -155,7 +155,7 @@ def test_an_account_that_cannot_be_listed_is_named(office: Office) -> None:
     office.leave("duels")
     office.emulator.set_faults(Rule(fault="401", path="/v1/batches", method="GET"))
     told = office("batches", "list", "--all")
-    assert "the batches of openai cannot be listed" in told.stderr
+    assert "could not list the batches of openai" in told.stderr
     assert list(office.json("batches", "list", "--all")["accounts_not_listed"]) == ["openai"]
 
 
@@ -170,7 +170,7 @@ def test_runs_say_that_they_have_batches_in_flight(office: Office) -> None:
 def test_whoever_deletes_a_run_is_told_of_its_batches(office: Office) -> None:
     office.leave("duels")
     told = office("runs", "delete", "duels", status=1).stderr
-    assert "2 batches in flight at openai, anthropic: they go on, and are paid for in vain." in told
+    assert "2 batches in flight at openai, anthropic: you pay for them, but their results are lost." in told
 
 
 # show
@@ -187,7 +187,7 @@ def test_one_batch_in_full(office: Office) -> None:
     assert by_id["trials"] == [office.json("runs", "show", run, "--trial", key)["key"] for key in by_id["trials"]]
     told = office("batches", "show", f"{run}/1")
     assert told.stdout.startswith(f"batch {batch}: ")
-    assert "\n  run       duels, wave 1; the run is interrupted\n" in told.stdout
+    assert "\n  run       duels (interrupted), wave 1\n" in told.stdout
     assert f"to collect it: groundswell runs resume {run}" in told.stderr
 
 
@@ -201,8 +201,8 @@ def test_a_batch_that_was_collected(office: Office) -> None:
     assert [(one["settled"], one["waiting"]) for one in found] == [({"reply": 2}, 0)] * 2
     assert sum(one["cost"]["usd"] for one in found) == pytest.approx(cost)
     told = office("batches", "show", "duels/2")
-    assert "2 x reply in the store, 0 awaited" in told.stdout
-    assert f"its results are in the store: groundswell runs show {run}" in told.stderr
+    assert "in the store: 2 x reply; outstanding: 0" in told.stdout
+    assert f"results are in the store: groundswell runs show {run}" in told.stderr
 
 
 def test_what_a_batch_cost_is_not_known_without_its_account(office: Office) -> None:
@@ -221,7 +221,7 @@ def test_a_batch_of_somebody_else(office: Office, tmp_path: Path) -> None:
     batch = neighbour.batches()["anthropic"]["batch"]
     Store(office.folder / "runs.db").close_reading()
     told = office("batches", "show", batch)
-    assert "none of this store" in told.stdout
+    assert "not in this store" in told.stdout
     assert f"groundswell batches cancel {batch} --account anthropic" in told.stderr
 
 
@@ -232,7 +232,7 @@ def test_wrong_names_say_what_there_is(office: Office, command: str, name: str) 
     office.leave("duels")
     batch = office.batches()["openai"]["batch"]
     told = office("batches", command, name, status=1).stderr
-    assert f"in flight are duels/1 ({batch}), duels/2" in told
+    assert f"in flight: duels/1 ({batch}), duels/2" in told
 
 
 @pytest.mark.parametrize(("account", "words"), [("ollama", "it has no batch API"), ("none", "no provider or account")])
@@ -247,7 +247,9 @@ def test_an_account_that_has_no_batches(office: Office, account: str, words: str
 def test_cancel_asks_first_and_says_what_becomes_of_it(office: Office) -> None:
     office.leave("duels")
     told = office("batches", "cancel", "duels/1", status=1).stderr
-    assert "What was done until then is kept and paid for. Resuming duels sends the rest again." in told
+    assert (
+        "Requests that are already done are kept and billed. Resuming duels sends the remaining requests again." in told
+    )
     assert office.batches()["openai"]["state"] in ("validating", "in_progress")
 
 
@@ -256,10 +258,10 @@ def test_a_cancelled_batch_is_collected_and_its_rest_is_sent_again(office: Offic
     run = office.leave("duels", talks=20)
     done = office.partly_done()["openai"]["done"]
     assert office.json("batches", "cancel", "duels/1", "--yes")["state"] == "cancelling"
-    assert "is being cancelled already" in office("batches", "cancel", "duels/1", "--yes").stdout
+    assert "already being cancelled" in office("batches", "cancel", "duels/1", "--yes").stdout
     office.emulator.advance(A_DAY)
     said = office("batches", "cancel", "duels/1", "--yes").stderr
-    assert "to collect what is done, and send the rest again: groundswell runs resume" in said
+    assert "to collect what is done and send the remaining requests again: groundswell runs resume" in said
     assert office.json("runs", "resume", run, "--via", "live", *OFTEN)["status"] == "completed"
     assert office.json("batches", "show", "duels/1")["settled"] == {"reply": done}
     assert (office.books["batch_requests"], office.books["requests"], office.books["paid_again"]) == (
@@ -273,7 +275,7 @@ def test_a_batch_that_has_ended_is_not_cancelled(office: Office) -> None:
     office.leave("duels")
     office.emulator.advance(A_DAY)
     told = office("batches", "cancel", "duels/1")
-    assert "has ended already: completed" in told.stdout
+    assert "has already ended: completed" in told.stdout
     assert "to collect it: groundswell runs resume" in told.stderr
     assert office.json("batches", "cancel", "duels/1")["cancelled"] is False
 
@@ -290,7 +292,7 @@ def test_somebody_elses_batch_can_be_cancelled(office: Office, tmp_path: Path) -
 def test_what_cannot_be_seen_cannot_be_cancelled(office: Office) -> None:
     office.leave("duels")
     office.lose_receipt("openai")
-    assert "cannot be cancelled: it is not known yet" in office("batches", "cancel", "duels/1", status=1).stderr
+    assert "cannot be cancelled: it is unknown whether" in office("batches", "cancel", "duels/1", status=1).stderr
 
 
 # Ctrl-C
@@ -319,8 +321,8 @@ def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(offic
     assert process.returncode == 130
     run = office.runs[0]["run_id"]
     assert f"{LEFT} (2 batches in flight at " in err
-    assert "2 batches in flight at openai, anthropic, which go on without us" in err
-    assert f"to collect them and go on: groundswell runs resume {run}" in err
+    assert "2 batches in flight at openai, anthropic" in err
+    assert f"to collect them and resume: groundswell runs resume {run}" in err
     assert "; 2 batches: " in err
     assert "run duels" in out
     office.finish_cheaply(run)
@@ -331,7 +333,7 @@ def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(offic
 def test_a_deadline_that_leaves_batches_behind_says_so(office: Office) -> None:
     run = office.leave("duels")
     said = office("runs", "resume", run, "--deadline", "0", status=3).stderr
-    again = f"to collect them and go on with a larger limit: groundswell runs resume {run}"
+    again = f"to collect them and resume with a larger limit: groundswell runs resume {run}"
     assert f"2 batches in flight at openai, anthropic\n{again}" in said
     office.finish_cheaply(run)
 
@@ -342,11 +344,11 @@ def test_a_deadline_that_leaves_batches_behind_says_so(office: Office) -> None:
 def test_the_batch_of_a_script_is_collected_by_the_script(office: Office) -> None:
     office.leave("duels")
     office.change("UPDATE runs SET driver = NULL, checksum = NULL")
-    again = "run the script again that began the run"
+    again = "run its script again"
     assert f"to collect it: {again}" in office("batches", "show", "duels/1").stderr
-    assert f"send the rest again: {again}" in office("batches", "cancel", "duels/1", "--yes").stderr
+    assert f"send the remaining requests again: {again}" in office("batches", "cancel", "duels/1", "--yes").stderr
     office.lose_receipt("openai")
-    assert f"to go on: {again}" in office("batches", "adopt", "duels").stderr
+    assert f"to resume: {again}" in office("batches", "adopt", "duels").stderr
 
 
 # what went live

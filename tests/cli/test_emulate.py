@@ -69,9 +69,9 @@ def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
         "export ANTHROPIC_BASE_URL",
         "export OLLAMA_HOST",
     ]
-    assert "nothing is paid" in done.stderr
+    assert "No request leaves this machine" in done.stderr
     assert "warning" not in done.stderr
-    assert "nothing was asked" in done.stderr
+    assert "no requests were received" in done.stderr
 
 
 @pytest.mark.slow

@@ -187,7 +187,7 @@ def test_problems_may_be_given_as_data() -> None:
         from_data(task=[rows[0], rows[0]], question_field="q")
     with pytest.raises(SettingsError, match=r"^task: give either names of problem families or problems, not both"):
         from_data(task=["prices", *rows])
-    with pytest.raises(SettingsError, match="a request cannot have a module imported"):
+    with pytest.raises(SettingsError, match="an HTTP request cannot import a module"):
         from_data(metric="unheard_of:it")
 
 

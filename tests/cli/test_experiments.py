@@ -171,7 +171,7 @@ class TestFolder:
 
     def test_a_report_of_a_run_that_is_none(self, cli: CommandLine) -> None:
         run = cli.run()
-        assert "is no run of an experiment" in cli("runs", "report", run["run_id"], status=2).stderr
+        assert "is not a run of a known experiment" in cli("runs", "report", run["run_id"], status=2).stderr
 
     def test_a_game_is_shown_with_its_findings(self, cli: CommandLine) -> None:
         run = cli.json(*PLAY)
@@ -189,7 +189,7 @@ class TestOwnExperiments:
 
     def test_the_guide_has_it_whole(self) -> None:
         guide = Path(__file__).parents[2] / "docs" / "writing-your-own.md"
-        assert f"```python\n{Path(self.EXAMPLE).read_text()}```" in guide.read_text()
+        assert f'```python title="ultimatum.py"\n{Path(self.EXAMPLE).read_text()}```' in guide.read_text()
 
     def test_its_flags_are_shown(self, cli: CommandLine) -> None:
         shown = cli("run", self.EXAMPLE, "--help").stdout
@@ -242,8 +242,8 @@ class TestOwnExperiments:
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert "--repeats" in cli("run", "my_study.py", "--help").stdout
-        assert "is there already" in cli("new", "my-study", status=2).stderr
-        assert "small letters" in cli("new", "My Study", status=2).stderr
+        assert "already exists" in cli("new", "my-study", status=2).stderr
+        assert "lower-case letters" in cli("new", "My Study", status=2).stderr
 
 
 class TestCompletion:
@@ -281,9 +281,9 @@ class TestCompletion:
         assert "_GROUNDSWELL_COMPLETE" in cli("--show-completion").stdout
         cli("--install-completion")
         assert "zsh_source groundswell" in (tmp_path / ".zshrc").read_text()
-        assert "has it already" in cli("--install-completion").stdout
+        assert "completion is already installed" in cli("--install-completion").stdout
         monkeypatch.setenv("SHELL", "/bin/odd")
-        assert "there is completion for bash, zsh, fish" in cli("--show-completion", status=2).stderr
+        assert "completion works for bash, zsh, fish" in cli("--show-completion", status=2).stderr
 
 
 class TestResultsOfOnesOwn:
@@ -344,7 +344,7 @@ class TestReportsOfOnesOwn:
         broken = self.EXAMPLE.read_text().replace("    rates: list[RowFigure]", "    1 / 0\n    rates: list[RowFigure]")
         own.write_text(broken.replace('"coin', '"broken-coin'))
         ended = cli("run", str(own), *self.FEW, "--name", "broken")
-        assert "the blocks of this report failed, so it has the usual ones: ZeroDivisionError" in ended.stderr
+        assert "the `blocks` function of this experiment failed (ZeroDivisionError" in ended.stderr
         assert "18 usable of 18" in ended.stdout
         assert {"report.html", "trials.csv", "analysis.json"} <= {
             path.name for path in Path("results/broken").iterdir()
@@ -353,7 +353,7 @@ class TestReportsOfOnesOwn:
     def test_without_matplotlib_figures_are_tables(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         ended = cli("run", str(self.EXAMPLE), *self.FEW, "--name", "plain")
-        assert "matplotlib is not installed, so figures are tables" in ended.stderr
+        assert "matplotlib is not installed, so the report has tables instead of figures" in ended.stderr
         page = Path("results/plain/report.html").read_text()
         assert "<svg" not in page
         assert "Call the coin. Heads or tails?" in page

@@ -221,7 +221,7 @@ def test_interactions_that_fail_are_missing_and_not_counted(desk: Desk, emulator
     assert found["analysis"]["overall"]["total_interactions"] == counts["usable"]
     assert found["analysis"]["overall"]["total_secrets_revealed"] == counts["usable"]
     told = desk(*line, status=3)
-    assert f"{counts['missing']} x bad_request, as in trial" in told.stdout
+    assert f"{counts['missing']} x bad_request, for example trial" in told.stdout
     assert "--retry-missing" in told.stderr
     emulator.set_faults()
     assert desk.json("runs", "resume", found["run_id"], "--retry-missing")["trials"]["usable"] == 20
@@ -266,7 +266,7 @@ def test_an_interrupted_game_goes_on_and_resends_nothing(tmp_path: Path, emulato
     assert (process.returncode, stopped["status"]) == (130, "interrupted")
     assert stopped["trials"]["usable"] < 60
     assert STOPPING in told
-    assert f"to go on where it stopped: groundswell runs resume {stopped['run_id']}" in told
+    assert f"to resume: groundswell runs resume {stopped['run_id']}" in told
     done = game.json(*game.words)
     assert (done["run_id"], done["asks"]["resent"], done["analysis"]) == (stopped["run_id"], 0, alone["analysis"])
     assert (game.paid, game.books["paid_again"]) == (asks, 0)

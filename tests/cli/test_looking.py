@@ -136,11 +136,11 @@ async def working(batch: str) -> BatchInfo | None:
         (FakeBatches(unreachable), Problem("not reached", "openai: connection: nobody is there")),
         (
             FakeBatches(unknown),
-            Problem("not there", "openai knows no batch batch_1 with the key that it has now"),
+            Problem("not found", "the current key of openai sees no batch batch_1"),
         ),
         (
             None,
-            Problem("not set up", "openai has no batch API of the kind openai_batch as it is set up now"),
+            Problem("not set up", "account openai, as configured now, has no batch API of type openai_batch"),
         ),
     ],
     ids=["silent", "out of reach", "unknown", "none"],

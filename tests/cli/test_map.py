@@ -147,7 +147,7 @@ def test_missing_rows_are_apart_and_no_failures(cli: CommandLine, tmp_path: Path
     )
     shown = cli(*words, status=3)
     assert "1 x content_filter" in shown.stdout
-    assert "nothing was asked" in shown.stderr
+    assert "No request was sent" in shown.stderr
 
 
 def test_a_schemas_fields_become_columns_and_what_models_write_is_no_formula(cli: CommandLine, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_schemas_fields_become_columns_and_what_models_write_is_no_formula(cli
     schema.write_text(json.dumps({"type": "object", "properties": fields, "required": ["score", "word"]}))
     words = ["map", str(path), "-p", "{a}", "-m", "scripted/scoring", "--schema", str(schema)]
     result = cli(*words, "--check", "json.score == 1", status=3)
-    assert "the data has a column 'score' already, so that of the replies is 'reply_score'" in result.stderr
+    assert "the data already has a column 'score', so the new one is named 'reply_score'" in result.stderr
     lines = (tmp_path / "t.replies.csv").read_text().splitlines()
     assert lines[0] == "score,a,model,reply_score,word,json.score == 1,status,fault"
     assert lines[1] == "=1,x,scripted/scoring,1,'=x,true,usable,"
@@ -173,8 +173,8 @@ def test_models_are_compared_on_the_rows_that_both_have(cli: CommandLine, tmp_pa
     lines = [line.split() for line in shown.splitlines()]
     assert ["same", "scripted/shouting", "0", "40", "0.0%", "(0.0%", "to", "8.8%)"] in lines
     assert ["same", "emulated/echo", "41", "41", "100.0%", "(91.4%", "to", "100.0%)"] in lines
-    better = "same: emulated/echo passes more often than scripted/shouting, by 100.0 points"
-    assert f"{better} (95%: 87.6 to 100.0; 40 rows that both have)" in shown
+    better = "same: emulated/echo passes more often than scripted/shouting, by 100.0 percentage points"
+    assert f"{better} (95% CI 87.6 to 100.0; n = 40 rows)" in shown
 
 
 def test_judges_and_likenesses(cli: CommandLine, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_judge_that_does_not_judge_leaves_the_row_usable(cli: CommandLine, wor
     assert ["judge", '"is', "it", 'fruit?"', "emulated/echo", "0", "0", "–", "3"] in lines
     row = read(words.parent / "words.replies.csv")[0]
     assert (row["status"], row['judge "is it fruit?"']) == ("usable", "")
-    assert row['judge "is it fruit?" reason'].startswith("not known: the reply is not a valid")
+    assert row['judge "is it fruit?" reason'].startswith("undecided: the reply is not a valid")
 
 
 def test_the_same_command_goes_on_and_another_is_another_run(cli: CommandLine, words: Path) -> None:
@@ -252,13 +252,13 @@ def test_a_file_that_the_run_did_not_write_is_left_alone(cli: CommandLine, words
     out = words.parent / "words.replies.csv"
     line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
     out.write_text("mine")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert (out.read_text(), SEEN) == ("mine", [])
     assert not cli.store.exists() or cli.json("runs", "list")["runs"] == []
     cli(*line, "--overwrite")
     cli(*line)
     out.write_text(out.read_text() + "edited\n")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert out.read_text().endswith("edited\n")
 
 
@@ -272,23 +272,23 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["-p", "{teh word}"], "-p: the data has no column 'teh word'; did you mean {the word}? (it has: id"),
+        (["-p", "{teh word}"], "-p: the data has no column 'teh word'; did you mean {the word}? (columns: id"),
         (["-p", "{id}", "--system", "{x}"], "--system: the data has no column 'x'"),
         (["-p", "{id}", "--check", "equals {x}"], "--check equals {x}: the data has no column 'x'"),
-        (["-p", "{id}", "--check", "polite"], "--check, character 1: a check begins with"),
-        (["-p", "{id}", "--check", "a: equals 1", "--check", "a: equals 2"], "two checks are called 'a'"),
-        (["-p", "{id}", "--check", "similar {id} > 0.5"], "--embedder: `similar` needs a model"),
-        (["-p", "{id"], "-p: the { at character 1 is not closed"),
+        (["-p", "{id}", "--check", "polite"], "--check, character 1: expected contains"),
+        (["-p", "{id}", "--check", "a: equals 1", "--check", "a: equals 2"], "two checks are named 'a'"),
+        (["-p", "{id}", "--check", "similar {id} > 0.5"], "--embedder: `similar` checks need an embedding model"),
+        (["-p", "{id"], "-p: unclosed { at character 1"),
         (["-p", "@nowhere.txt"], "-p @nowhere.txt: No such file"),
-        (["-p", "{id}", "--out", "words.csv"], "this is the data itself"),
+        (["-p", "{id}", "--out", "words.csv"], "this is the input file"),
         (["-p", "{id}", "--out", "x/y.csv"], "the folder x does not exist"),
-        (["-p", "{id}", "--out", "y.xlsx"], "its name must end in .csv"),
-        (["-p", "{id}", "--out", "-"], "--out -: a run that goes on writes its file anew"),
-        (["-p", "{id}", "--out", "pipe.csv"], "pipe.csv: this is no file that can be read again"),
-        (["-p", "{id}", "--out", "folder.csv"], "folder.csv: this is no file that can be read again"),
-        (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "no file can be made there: File name too long"),
-        (["-p", "{id}", "--out", "/proc/y.csv"], "no file can be made there"),
-        (["-p", " "], "-p: there is nothing in it"),
+        (["-p", "{id}", "--out", "y.xlsx"], "unknown file ending; use one of .csv"),
+        (["-p", "{id}", "--out", "-"], "--out -: the table cannot go to standard output"),
+        (["-p", "{id}", "--out", "pipe.csv"], "pipe.csv: not a regular file"),
+        (["-p", "{id}", "--out", "folder.csv"], "folder.csv: not a regular file"),
+        (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "cannot create the file: File name too long"),
+        (["-p", "{id}", "--out", "/proc/y.csv"], "cannot create the file"),
+        (["-p", " "], "-p: must not be empty"),
         (["-p", "caf\udce9 {id}"], "-p: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: invalid JSON"),
@@ -310,9 +310,9 @@ def test_mistakes_are_told_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ("-", "DATA -: rows are read more than once, so they must be in a file"),
-        (".", "DATA .: rows are read more than once, so they must be in a file"),
-        ("pipe.csv", "pipe.csv: this is no file that can be read again"),
+        ("-", "DATA -: the table is read more than once, so it must be a file"),
+        (".", "DATA .: the table is read more than once, so it must be a file"),
+        ("pipe.csv", "pipe.csv: not a regular file"),
         ("caf\udce9.csv", "DATA: byte 0xe9 in it is not UTF-8 text"),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_kill_between_the_file_and_the_note_of_it_leaves_a_file_that_is_known(
     assert (out.read_bytes(), len(SEEN)) == (whole, 3)
     forget_the_end(cli.store)
     out.write_text("mine")
-    assert "this file is there already" in cli(*line, status=2).stderr
+    assert "this file exists" in cli(*line, status=2).stderr
     assert out.read_text() == "mine"
 
 
@@ -371,7 +371,7 @@ def test_nested_cells_do_not_go_into_csv(cli: CommandLine, tmp_path: Path) -> No
     path.write_text('{"a": [1, {"b": 2}]}\n')
     line = ["map", str(path), "-p", "{a}", "-m", "scripted/shouting"]
     told = cli(*line, "--out", str(tmp_path / "o.csv"), status=2).stderr
-    assert "column 'a' holds lists or objects, which CSV cannot" in told
+    assert "column 'a' contains lists or objects, which CSV cannot" in told
     cli(*line)
     assert json.loads((tmp_path / "t.replies.jsonl").read_text())["a"] == [1, {"b": 2}]
 
@@ -388,7 +388,7 @@ def test_a_file_that_another_run_wrote_is_replaced_and_can_be_had_again(cli: Com
     cli(*line, "--limit", "1")
     short = out.read_bytes()
     told = cli(*line).stderr
-    assert "is replaced; run words-" in told
+    assert "will be replaced; it was written by run words-" in told
     assert len(read(out)) == 3
     cli(*line, "--limit", "1")
     assert out.read_bytes() == short
@@ -435,7 +435,7 @@ def test_a_store_of_somebody_else_has_no_file_written_elsewhere(
     cli("map", str(words), "-p", "{the word}", "-m", "scripted/shouting", *out, status=3)
     (elsewhere / "replies.csv").unlink(missing_ok=True)
     told = cli("runs", "resume", "theirs", "--max-calls", "99", status=2).stderr
-    assert f"writes to {elsewhere}/replies.csv, which is not in this folder" in told
+    assert f"writes to {elsewhere}/replies.csv, which is outside the current folder" in told
     assert list(elsewhere.iterdir()) == []
     monkeypatch.chdir(elsewhere)
     cli("runs", "resume", "theirs", "--max-calls", "99")

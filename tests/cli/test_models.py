@@ -57,7 +57,7 @@ def test_accounts_and_aliases_and_no_keys(cli: CommandLine, monkeypatch: pytest.
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     assert row(cli, "openai/") == "openai/MODEL ready with OPENAI_API_KEY"
     assert row(cli, "groq/") == "groq/MODEL - set GROQ_API_KEY"
-    assert row(cli, "ollama/") == "ollama/MODEL ready if a server runs at http://127.0.0.1:11434"
+    assert row(cli, "ollama/") == "ollama/MODEL ready needs a server at http://127.0.0.1:11434"
     assert row(cli, "fast") == "fast ready is openai/gpt-4o-mini"
     found = cli.json("models", "list")
     assert found["aliases"] == {"fast": "openai/gpt-4o-mini"}
@@ -68,7 +68,7 @@ def test_accounts_and_aliases_and_no_keys(cli: CommandLine, monkeypatch: pytest.
 def test_names_of_models_without_a_key_are_not_called_ready(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     names = 'fast = "openai/gpt-4o-mini"\nfaster = "fast"\ntiny = "local/smollm2"\nfree = "emulated/echo"\n'
     Path("groundswell.toml").write_text(f"[models]\n{names}")
-    assert row(cli, "fast ") == "fast - is openai/gpt-4o-mini: set OPENAI_API_KEY"
+    assert row(cli, "fast ") == "fast - alias of openai/gpt-4o-mini: set OPENAI_API_KEY"
     assert row(cli, "faster") == "faster - is fast: set OPENAI_API_KEY"
     assert row(cli, "tiny") == "tiny - is local/smollm2: groundswell models add smollm2"
     assert row(cli, "free") == "free ready is emulated/echo"
@@ -103,14 +103,14 @@ def test_adding_and_removing(cli: CommandLine, home: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(weights, "add", fetch)
     first = cli("models", "add", "smollm2")
-    assert "kept in" in first.stdout
+    assert "downloaded to" in first.stdout
     assert "fetching SmolLM2" in first.stderr
     assert "is there already" in cli("models", "add", "smollm2").stdout
     assert cli.json("models", "add", "smollm2")["added"] is False
     assert fetches == ["smollm2"]
     folder = home / ".local/share/groundswell/models/smollm2"
     assert cli.json("models", "remove", "smollm2") == {"model": "local/smollm2", "removed": str(folder)}
-    assert "nothing was fetched" in cli("models", "remove", "smollm2").stdout
+    assert "no downloaded weights found" in cli("models", "remove", "smollm2").stdout
 
 
 def test_what_else_is_needed_is_said_when_weights_come(

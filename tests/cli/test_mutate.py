@@ -214,7 +214,7 @@ def test_a_request_gives_data_and_no_place_on_this_machine() -> None:
     assert ([each.name for each in evaluation.guards], task.secrets) == (["hard"], ("quartz",))
     assert command.fields["tensorboard"].flag.local
     away = collect(command.fields, {"mutators": ["noop", "away:mine"]}, what=command.name, text=False)
-    with pytest.raises(SettingsError, match="a request cannot have a module imported"):
+    with pytest.raises(SettingsError, match="an HTTP request cannot import a module"):
         command.ready(away, Context(origin="request"))
 
 
@@ -231,7 +231,7 @@ def test_the_configuration_that_is_written_gives_the_same_runs_again(cli: Comman
     assert "tensorboard" not in Path("results/a/config.toml").read_text()
     for command, folder in zip(("train", "evaluate", "evaluate"), sorted(Path("results").iterdir()), strict=True):
         again = cli("mutate", command, "--config", str(folder / "config.toml"))
-        assert f"nothing was asked: {folder.name} is a run that you have" in again.stderr
+        assert f"Run {folder.name} already exists and is complete. No request was sent" in again.stderr
     assert len(cli.json("runs", "list")["runs"]) == 3
     assert "Missing argument 'RUN'" in cli("mutate", "evaluate", status=2).stderr
     Path("empty.toml").write_text("")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from groundswell.cli.output import age, command, cost, duration, print_endpoints, travelled
+import pytest
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from groundswell.cli.output import age, command, cost, duration, one_line_rows, print_endpoints, travelled
 from groundswell.engine.records import EndpointFigures
 from groundswell.store.waves import Came
 
@@ -54,11 +59,11 @@ def test_a_command_names_the_store_only_where_it_must() -> None:
 @pytest.mark.parametrize(
     ("sent", "verbose", "lines"),
     [
-        ((3, 0), False, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each", "  lab  http://b: 0 sent, down"]),
+        ((3, 0), False, ["  lab  http://a: 3 sent, 1 failed, recent latency 0.25 s", "  lab  http://b: 0 sent, down"]),
         ((0, 0), False, []),
         ((0, 0), True, ["  lab  http://a: 0 sent", "  lab  http://b: 0 sent, down"]),
         ((3,), False, []),
-        ((3,), True, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each"]),
+        ((3,), True, ["  lab  http://a: 3 sent, 1 failed, recent latency 0.25 s"]),
         ((0,), True, []),
     ],
     ids=["shared", "all from the cache", "verbose", "one", "one, verbose", "nothing but batches, verbose"],
@@ -83,3 +88,31 @@ def test_endpoints_are_told_of_where_the_work_was_shared(
 )
 def test_what_came_in_batches(came: Came, text: str) -> None:
     assert travelled(came) == text
+
+
+def table(*rows: tuple[str | Text, str]) -> Table:
+    made = Table(box=None, pad_edge=False)
+    made.add_column("name")
+    made.add_column("count", justify="right")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def test_a_table_of_one_line_rows_looks_as_rich_draws_it() -> None:
+    made = table(("[green]completed[/]", "1"), (Text("[red]東京"), "1,234"), ("a longer name", ""))
+    fast, slow = (Console(file=io.StringIO(), width=80, force_terminal=True) for _ in range(2))
+    fast.print(one_line_rows(made, 80), soft_wrap=True)
+    slow.print(made)
+    texts = []
+    for console in (fast, slow):
+        assert isinstance(console.file, io.StringIO)
+        texts.append([line.rstrip() for line in Text.from_ansi(console.file.getvalue()).plain.splitlines()])
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "width"), [("x" * 30, 20), ("two\nlines", 80), ("\x1b[31m", None)], ids=["wide", "lines", "control"]
+)
+def test_other_tables_are_drawn_by_rich(cell: str, width: int | None) -> None:
+    assert one_line_rows(table((cell, "1")), width) is None

@@ -47,17 +47,17 @@ def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -
 def test_why_trials_are_missing_is_told_with_the_summary(cli: CommandLine) -> None:
     lines = cli("run", DRIVER, "--set", "faulty=[1, 2]", status=3).stdout.splitlines()
     told = lines[lines.index("  missing") + 1]
-    assert told.startswith("    2 x bad_request, as in trial ")
+    assert told.startswith("    2 x bad_request, for example trial ")
     assert told.endswith(": this model refuses")
     assert "  missing" not in cli("run", DRIVER).stdout.splitlines()
 
 
 def test_a_run_that_is_done_is_not_taken_for_one_that_was_paid_again(cli: CommandLine) -> None:
-    told = "nothing was asked: seen is a run that you have"
+    told = "Run seen already exists and is complete. No request was sent."
     assert told not in cli("run", DRIVER, "--name", "seen").stderr
     assert told in cli("run", DRIVER, "--name", "seen").stderr
     cli("run", DRIVER, "--name", "begun", "--max-calls", "3", status=3)
-    assert "nothing was asked" not in cli("run", DRIVER, "--name", "begun", "--max-calls", "20").stderr
+    assert "No request was sent" not in cli("run", DRIVER, "--name", "begun", "--max-calls", "20").stderr
 
 
 def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_budget_refuses_a_model_whose_price_nobody_knows(
 )
 def test_the_limit_that_was_reached_is_the_one_to_raise(cli: CommandLine, flag: str, value: str, advice: str) -> None:
     told = cli("run", DRIVER, flag, value, status=3).stderr
-    assert re.search(rf"to go on with a larger limit: groundswell runs resume \w+ .*{advice}$", told.strip())
+    assert re.search(rf"to resume with a larger limit: groundswell runs resume \w+ .*{advice}$", told.strip())
 
 
 @pytest.mark.parametrize("schedule", ["stream", "waves"])
@@ -243,3 +243,16 @@ def test_a_missing_key_is_told_by_the_name_of_its_variable(cli: CommandLine, mon
     told = cli("run", DRIVER, "--name", "mine", "--set", "model=openai/gpt-4o", status=2).stderr
     assert "OPENAI_API_KEY" in told
     assert cli.json("runs", "list") == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", DRIVER, "--set", "model=nobody/x"), "nobody/x"),
+        (("run", DRIVER, "--seed", "x"), "--seed x: must be a whole number"),
+        (("run",), "Missing argument 'TARGET'."),
+    ],
+    ids=["run", "option", "usage"],
+)
+def test_an_error_before_a_run_is_an_object_with_json(cli: CommandLine, words: tuple[str, ...], told: str) -> None:
+    assert told in cli.json(*words, status=2)["error"]

@@ -41,7 +41,7 @@ def test_a_killed_run_says_that_requests_may_have_been_paid_for(cli: CommandLine
         )
     store.close()
     told = cli("runs", "show", "r").stderr
-    assert "requests that were in flight may have been paid for" in told
+    assert "Requests that were in flight may be billed" in told
     assert "groundswell runs resume" in told
 
 
@@ -72,7 +72,7 @@ def test_show_says_why_trials_are_missing(cli: CommandLine) -> None:
     missing = cli.json("runs", "show", "r")["missing"]
     assert missing == [{"kind": "bad_request", "trials": 2, "key": keys(cli)[1], "message": "this model refuses"}]
     told = cli("runs", "show", "r").stdout
-    assert f"2 x bad_request, as in trial {keys(cli)[1]}: this model refuses" in told
+    assert f"2 x bad_request, for example trial {keys(cli)[1]}: this model refuses" in told
     assert '"trials":4' in told
 
 
@@ -80,7 +80,7 @@ def test_show_counts_replies_and_says_nothing_more_where_trials_differ(cli: Comm
     cli.run("trials=3", "faulty=[1]", status=3)
     assert cli.json("runs", "show", "r")["replies"] == {"n": 5, "distinct": 5, "trials": 2, "distinct_trials": 2}
     told = cli("runs", "show", "r").stdout
-    assert "  replies 5, of them 5 distinct" in told
+    assert "  replies 5 (5 distinct pairs" in told
     assert "warning" not in told
 
 
@@ -91,9 +91,9 @@ def test_show_warns_where_trials_share_their_replies(cli: CommandLine, rewrite: 
     cli.json("run", same, "--name", "r", "--set", "trials=4")
     assert cli.json("runs", "show", "r")["replies"] == {"n": 8, "distinct": 1, "trials": 4, "distinct_trials": 1}
     told = cli("runs", "show", "r").stdout
-    assert "  replies 8, of them 1 distinct" in told
-    assert "  warning 4 usable trials, but 1 distinct sequence of replies:" in told
-    assert "n is not the number of independent samples" in told
+    assert "  replies 8 (1 distinct pairs" in told
+    assert "  warning 4 usable trials have only 1 distinct sequence of replies." in told
+    assert "may not be independent samples" in told
 
 
 def test_show_of_a_run_without_replies_has_no_line_for_them(cli: CommandLine) -> None:
@@ -176,7 +176,7 @@ def test_a_run_whose_deletion_was_cut_short_can_only_be_deleted(cli: CommandLine
 
 def test_cancel_without_a_process_says_so(cli: CommandLine) -> None:
     cli.run()
-    assert "no process works on it; it is completed" in cli("runs", "cancel", "r").stdout
+    assert "no process is working on it; its status is completed" in cli("runs", "cancel", "r").stdout
     assert cli.json("runs", "cancel", "r")["process"] is False
 
 

@@ -35,9 +35,9 @@ class Server:
         self.said = ""
         for line in self.process.stderr:
             self.said += line
-            if line.startswith("Ctrl-C stops it"):
+            if line.startswith("press Ctrl-C to stop"):
                 break
-        listening = re.search(r"listens on (http://\S+);", self.said)
+        listening = re.search(r"listens on (http://\S+) ", self.said)
         assert listening is not None, self.said
         self.url = listening[1]
 
@@ -66,7 +66,7 @@ def test_it_says_where_it_listens_answers_and_stops(tmp_path: Path, servers: lis
     servers.append(server := Server(tmp_path))
     found = httpx.get(f"{server.url}/api/health", timeout=PATIENCE).json()
     assert (found["status"], found["data"]["model"]) == ("success", "emulated/keeper")
-    assert "what it does is in groundswell.db" in server.said
+    assert "(store: groundswell.db)" in server.said
     assert f"{server.url}/docs" in server.said
     assert "goes on with" not in server.said
     status, said = server.stop()
@@ -79,7 +79,7 @@ def test_what_had_not_ended_is_told_and_a_token_is_asked_for(tmp_path: Path, ser
     token = "a-token-of-24-characters"
     _plan(tmp_path)
     servers.append(server := Server(tmp_path, "--token", token, "--host", "127.0.0.1"))
-    assert "goes on with 1 run that had not ended\n" in server.said
+    assert "resuming 1 unfinished run\n" in server.said
     assert httpx.get(f"{server.url}/api/runs", timeout=PATIENCE).status_code == 401
     headers = {"Authorization": f"Bearer {token}"}
     assert httpx.get(f"{server.url}/api/runs", headers=headers, timeout=PATIENCE).status_code == 200
@@ -106,9 +106,9 @@ def _plan(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0: others can reach this address, so a token is needed"),
-        (["--host", "0.0.0.0", "--token", "short"], "must be at least 16"),
-        (["--token", ""], "--token: is empty"),
+        (["--host", "0.0.0.0"], "--host 0.0.0.0: other machines can reach this address, so a token is required"),
+        (["--host", "0.0.0.0", "--token", "short"], "must have at least 16"),
+        (["--token", ""], "--token: must not be empty"),
     ],
     ids=["open", "short", "empty"],
 )
@@ -120,4 +120,4 @@ def test_a_port_that_is_taken(cli: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = cli("serve", "--port", str(port), status=2).stderr
-    assert f"error: port {port} of 127.0.0.1 is taken: give another --port" in told
+    assert f"error: port {port} on 127.0.0.1 is already in use: give another --port" in told

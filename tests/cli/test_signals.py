@@ -92,7 +92,7 @@ def test_a_first_signal_waits_for_the_replies_in_flight(cli: CommandLine, number
         "interrupted",
         {"planned": 4, "usable": 0, "missing": 0},
     )
-    assert f"to go on where it stopped: groundswell runs resume {found['run_id']} --store {cli.store}" in told
+    assert f"to resume: groundswell runs resume {found['run_id']} --store {cli.store}" in told
     ended = cli.json("runs", "resume", "r")
     assert (ended["status"], ended["trials"]["usable"]) == ("completed", 4)
     assert (ended["asks"]["sent"], ended["asks"]["resent"], ended["asks"]["replayed"]) == (8, 0, 4)
@@ -147,7 +147,7 @@ def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLin
     run = cli.json("runs", "show", "r")
     assert run["status"] == "completed"
     resume = f"groundswell runs resume {run['run_id']} --store {cli.store}"
-    assert told.endswith(f"interrupted; the run is in the store; to see its results: {resume}\n")
+    assert told.endswith(f"interrupted; the run is in the store; to write its report: {resume}\n")
 
 
 @pytest.mark.slow
@@ -212,3 +212,23 @@ def test_a_killed_run_is_shown_as_interrupted_and_resumed(cli: CommandLine) -> N
     assert cli.json("runs", "show", "r")["status"] == "interrupted"
     (cli.folder / "gate").touch()
     assert cli.json("runs", "resume", "r")["asks"]["resent"] == 4
+
+
+def test_a_signal_while_python_exits_prints_no_traceback() -> None:
+    code = (
+        "import atexit, os, signal, sys\n"
+        "from groundswell.cli.app import main\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "sys.argv = ['groundswell', '--version']\n"
+        "main()\n"
+    )
+    source = str(Path(groundswell.__file__).parents[1])
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source},
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -186,7 +186,7 @@ def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: Co
     shown = cli.json("runs", "show", first["name"])
     assert shown["settings"]["name"] == "A panel discussion about climate…"
     again = cli(*line())
-    assert f"nothing was asked: {first['name']} is a run that you have" in again.stderr
+    assert f"Run {first['name']} already exists and is complete. No request was sent" in again.stderr
     other = cli.json(*line("--n-turns", "2"))
     assert cli.json(*line("--n-turns", "2"))["run_id"] == other["run_id"]
     cli.json(*line("--seed", "1"))
@@ -393,7 +393,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
     assert "3 turns by now" in done.stdout
     assert len(rows("more/answers.csv")) == 6
     again = cli("simulate", "--continue", sim, "--n-turns", "2")
-    assert re.search(rf"nothing was asked: {sim}-continued-[0-9a-f]{{8}} is a run that you have", again.stderr)
+    assert re.search(rf"Run {sim}-continued-[0-9a-f]{{8}} already exists and is complete", again.stderr)
     third = cli.json("simulate", "--continue", after["id"], "--style", "debate", "--context", "And now?")
     assert third["analysis"]["turns"] == 4
 

@@ -351,19 +351,19 @@ def test_trust_is_kept_for_its_owner_alone(cli: CommandLine, tmp_path: Path) -> 
     cli("trust", "remove", "llm.example.org")
     assert cli.json("trust", "remove", "http://gpu1:8000")["removed"] is True
     assert cli.json("trust", "list")["hosts"] == {}
-    assert "was not trusted" in cli("trust", "remove", "llm.example.org", status=2).stderr
+    assert "is not trusted" in cli("trust", "remove", "llm.example.org", status=2).stderr
     assert "no TLS" in cli("trust", "http://gpu1:8000").stderr
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nowhere.py"], "there is no such file"),
+        (["nowhere.py"], "no such file"),
         (["https://user@host"], "must not contain a user name"),
         (["ho st"], "must begin with http"),
         (["ftp://host"], "must begin with http"),
         (["host", "--variable", "sk-planted-1234567890"], "must be the NAME of a variable"),
-        ([DRIVER.rpartition(":")[0], "--variable", "A"], "is for hosts"),
+        ([DRIVER.rpartition(":")[0], "--variable", "A"], "applies to hosts"),
     ],
     ids=["no file", "user", "space", "scheme", "a key", "a variable for a file"],
 )

@@ -138,7 +138,7 @@ def test_a_check_fails_where_something_is_wrong(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_name_that_cannot_be_one_is_refused() -> None:
-    with pytest.raises(SettingsError, match="small letters, digits and dashes"):
+    with pytest.raises(SettingsError, match="lower-case letters, digits and dashes"):
         Experiment("My Study", [])
     with pytest.raises(SettingsError, match="has no command 'ply'; there are play, compare"):
         experiment_named("secret-game").command("ply")

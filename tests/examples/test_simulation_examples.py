@@ -86,7 +86,7 @@ def test_the_documented_command(place: Place) -> None:
     assert [(each["condition"], each["final_turn_number"]) for each in found] == [("Climate Change Discussions", 2)] * 3
     assert "Testing how different entities discuss climate solutions" in (folder / "report.html").read_text()
     assert "results/climate-change-discussions/report.html" in out
-    assert "nothing was asked" in place(DOCUMENTED)[1]
+    assert "No request was sent" in place(DOCUMENTED)[1]
 
 
 def test_it_takes_every_documented_option() -> None:

@@ -180,7 +180,7 @@ def test_a_long_table_is_folded_and_a_very_long_one_is_cut() -> None:
     assert "details" in of(FOLDED_FROM + 1).names
     long = of(MOST_ROWS + 5)
     assert sum(name == "tr" for name, _ in long.elements) == MOST_ROWS + 1
-    assert f"The first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows; the CSV file has them all." in long.text
+    assert f"Showing the first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows. The CSV file has all of them." in long.text
 
 
 def test_tables_and_figures_can_be_downloaded() -> None:
@@ -208,7 +208,7 @@ def test_transcripts_are_packed_in_chunks_and_all_are_there() -> None:
     assert [each["key"] for each in page.transcripts] == [item.key for item in items]
     assert len(page.packed["chunk"]) > 1
     assert sum(page.index["sizes"]) == 7
-    assert "There are 7 transcripts" in page.text
+    assert "This page contains 7 transcripts" in page.text
 
 
 def test_filters_have_their_values_with_counts_and_numbers_in_order() -> None:

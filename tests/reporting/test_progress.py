@@ -100,10 +100,10 @@ def test_what_it_will_have_cost_is_said_once_enough_is_known() -> None:
     run.tally.add(0.02, reused=False)
     run.counters.usable, run.counters.usd = 20, 0.41
     reading = meter.read(2.0)
-    assert reading.in_the_end == ", about $2.00 in the end"
-    assert "cost $0.4100, about $2.00 in the end" in describe(reading)
+    assert reading.in_the_end == ", about $2.00 in total"
+    assert "cost $0.4100, about $2.00 in total" in describe(reading)
     run.tally.add(0.08, reused=False)
-    assert re.fullmatch(r", about \$\d\.\d\d to \$\d\.\d\d in the end", meter.read(3.0).in_the_end)
+    assert re.fullmatch(r", about \$\d\.\d\d to \$\d\.\d\d in total", meter.read(3.0).in_the_end)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_asks_that_were_turned_away_are_counted() -> None:
 
 def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> None:
     reading = Meter(fake_run(), 0.0).read(1.0)
-    assert reading.waits == ("gpu does not answer", "work wants us to wait 1 min 15 s")
+    assert reading.waits == ("gpu does not respond", "waiting 1 min 15 s for work")
     assert all(wait in describe(reading) for wait in reading.waits)
 
 
@@ -163,7 +163,7 @@ def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> Non
         ([order("openai", 1000, 60, "in_progress", 450)], "1 batch: openai 450 of 1,000"),
         (
             [order("openai", 1000, 60, "in_progress", 450), order("anthropic", 1000, 720, "in_progress")],
-            "2 batches: openai 450 of 1,000, anthropic in progress since 12 min",
+            "2 batches: openai 450 of 1,000, anthropic in progress for 12 min",
         ),
         (
             [
@@ -172,7 +172,7 @@ def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> Non
                 order("anthropic", 7, 30, "in_progress"),
                 order("anthropic", 7, 7200, "cancelling"),
             ],
-            "4 batches: openai 1,000 of 1,500, anthropic cancelling since 2 h",
+            "4 batches: openai 1,000 of 1,500, anthropic cancelling for 2 h",
         ),
         ([order("openai", 5, 3)], "1 batch: openai being sent"),
     ],
@@ -204,7 +204,7 @@ def test_no_speed_and_no_time_left_are_told_while_everything_sits_in_batches() -
     travel_as(run, left)
     reading = meter.read(20.0)
     assert (reading.rate, reading.left) == (None, None)
-    assert reading.batches == "1 batch: openai in progress since 5 s"
+    assert reading.batches == "1 batch: openai in progress for 5 s"
 
 
 def test_asks_that_leave_in_a_batch_are_no_speed_and_what_comes_back_is() -> None:
@@ -241,10 +241,34 @@ def test_plain_lines_are_seconds_apart_and_one_comes_at_the_end() -> None:
     written: list[str] = []
     lines = Lines(written.append, now=0.0)
     for tick in range(1, 100):
-        lines.show([READING._replace(sent=tick)], tick / 8)
+        lines.show([READING._replace(done=tick)], tick / 8)
     assert len(written) == int(99 / 8 / LINE_EVERY)
     lines.show([READING], 12.5, final=True)
     assert len(written) == int(99 / 8 / LINE_EVERY) + 1
+
+
+def seconds_of_lines(readings: dict[float, Reading]) -> list[float]:
+    """The moments of the readings that are written as a line."""
+    written: list[float] = []
+    now = 0.0
+    lines = Lines(lambda _: written.append(now), now=0.0)
+    for now, reading in readings.items():
+        lines.show([reading], now)
+    return written
+
+
+def test_small_changes_get_a_plain_line_a_minute() -> None:
+    slow = {5.0 * tick: READING._replace(done=10 + tick // 4, sent=40 + tick) for tick in range(1, 31)}
+    assert seconds_of_lines(slow) == [5.0, 65.0, 125.0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"done": 15}, {"stopping": True}, {"waits": ("openai does not respond",)}, {"batches": "1 batch: openai 4 of 9"}],
+    ids=["progress", "stopping", "waiting", "batches"],
+)
+def test_noticeable_changes_get_a_plain_line_at_once(change: dict[str, Any]) -> None:
+    assert seconds_of_lines({5.0: READING, 10.0: READING._replace(**change)}) == [5.0, 10.0]
 
 
 def test_plain_lines_in_which_nothing_moved_are_not_repeated() -> None:

@@ -78,7 +78,7 @@ def test_a_terminal_shows_what_is_brief_and_one_transcript() -> None:
 def test_a_long_table_on_a_terminal_says_what_it_leaves_out() -> None:
     rows = [(str(at),) for at in range(MOST_ROWS + 3)]
     text = printed(report(Table(id="t", columns={"a": "text"}, rows=rows, brief=True)))
-    assert "… and 3 rows more, in the report" in text
+    assert "… 3 more rows in the report" in text
 
 
 def test_markdown_has_the_parts_in_order_with_figures_beside_it() -> None:

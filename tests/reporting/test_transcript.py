@@ -44,11 +44,11 @@ def transcript(*exchanges: Exchange, result: str | None = None, fault: Fault | N
         ),
         (
             Exchange("5", "", None, Fault(FaultKind.TIMEOUT, "late")),
-            ["[5] recorded; the program as it is now does not ask this", "    => failed: timeout: late"],
+            ["[5] recorded; the current program does not make this request", "    => failed: timeout: late"],
         ),
         (
             Exchange("6", "", Chat("m/x", (user("go"),)), Reply("we", Usage(12, 5), "length", reasoning="hm")),
-            ["[6] ask (m/x): 12 tokens in, 5 out, ended by length", "    user: go", "    thinks: hm", "    => we"],
+            ["[6] ask (m/x): 12 tokens in, 5 out, finish: length", "    user: go", "    thinks: hm", "    => we"],
         ),
         (
             Exchange("7", "", Chat("m/x", (user("\x1b[2J\u202eup"),)), Reply("a\x00b")),
@@ -149,5 +149,5 @@ def test_a_page_has_speakers_folds_and_marks() -> None:
 
 def test_a_long_transcript_says_what_it_leaves_out() -> None:
     page = Page(transcript(*(chat(at, "a", user(f"{at}" + "y" * 4_000), says="z" * 4_000) for at in range(100))))
-    assert "exchanges more: print() shows them all" in page.text
+    assert "more exchanges: print() shows all of them" in page.text
     assert len(page.source) < 300_000

@@ -102,6 +102,6 @@ def test_a_file_that_somebody_else_wrote_meanwhile_is_not_replaced(tmp_path: Pat
     paid = desk.books
     told = desk(*words, status=2).stderr
     assert "error: --out" in told
-    assert "this run did not write it" in told
+    assert "it was not written by this run" in told
     assert desk.written == b"mine\n"
     assert desk.books == paid

@@ -42,8 +42,8 @@ def test_what_another_process_leaves_is_taken_over(tmp_path: Path) -> None:
         lock = runs.lock(runs.get(run_of(id_)))  # as another server has it that has yet to stop
     try:
         with serving(tmp_path) as api:
-            assert "worked on" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
-            assert "worked on" in api("DELETE", f"/batch-simulations/{id_}", 409)["message"]
+            assert "in progress" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
+            assert "in progress" in api("DELETE", f"/batch-simulations/{id_}", 409)["message"]
             lock.release()
             assert api.ended(id_)["status"] == "completed"
     finally:

@@ -55,7 +55,7 @@ def test_what_failed_is_tried_again_only_if_that_is_asked_for(api: Api) -> None:
 def test_a_batch_that_is_completed_has_nothing_left(api: Api) -> None:
     id_ = api.create()
     api.ended(id_)
-    assert "nothing is left" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
+    assert "is already completed" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
     assert "has ended" in api("POST", f"/batch-simulations/{id_}/cancel", 409)["message"]
 
 
@@ -80,7 +80,7 @@ def test_cancelled_while_it_runs_and_resumed(api: Api) -> None:
 def test_metadata_of_the_client_cannot_be_taken_for_the_state_of_a_batch(api: Api, name: str) -> None:
     told = api.create(422, metadata={name: True})
     assert [each["field"] for each in told["errors"]] == ["metadata"]
-    assert f"metadata.{name}: the server says this itself" in told["message"]
+    assert f"metadata.{name}: this name is reserved" in told["message"]
 
 
 def test_a_scripted_model_that_there_is_not_is_refused(api: Api) -> None:
@@ -100,7 +100,7 @@ def test_cancelled_while_it_waits(tmp_path: Path) -> None:
         assert api.ended(second)["status"] == "failed"
         assert api.batch(second)["metadata"]["cancelled"] is True
         told = api("GET", f"/batch-simulations/{second}/analysis", 409)["message"]
-        assert told == f"batch simulation {second} is failed, and has no figures"
+        assert told == f"simulation batch {second} is failed and has no analysis"
         gate.open()
         assert api.ended(first)["status"] == "completed"
         api("POST", f"/batch-simulations/{second}/resume")
@@ -125,7 +125,7 @@ def test_too_many_are_refused(tmp_path: Path) -> None:
     gate = gated("many")
     with serving(tmp_path, max_running=1, max_waiting=1) as api:
         ids = [api.create(model="scripted/waits-many") for _ in range(2)]
-        assert "wait already" in api.create(429, model="scripted/waits-many")["message"]
+        assert "waiting already" in api.create(429, model="scripted/waits-many")["message"]
         assert len(api("GET", "/batch-simulations")) == 2
         gate.open()
         assert [api.ended(id_)["status"] for id_ in ids] == ["completed", "completed"]
@@ -225,7 +225,7 @@ def test_streams_are_counted(tmp_path: Path) -> None:
 def test_the_figures_come_when_it_has_ended(api: Api) -> None:
     gate = gated("figures")
     id_ = api.create(model="scripted/waits-figures")
-    assert "no figures yet" in api("GET", f"/batch-simulations/{id_}/analysis", 409)["message"]
+    assert "no analysis yet" in api("GET", f"/batch-simulations/{id_}/analysis", 409)["message"]
     gate.open()
     api.ended(id_)
     assert api("GET", f"/batch-simulations/{id_}/analysis")["simulations"]["usable"] == 3

@@ -164,7 +164,7 @@ def test_drawn_twice_nothing_is_added(town: Api) -> None:
     town("DELETE", "/entities/voter-7-2")
     told = town("POST", "/entities/sample", 409, json={**wanted, "count": 5})
     assert "another seed" in told["message"]
-    assert "`first` 4" in told["message"]
+    assert "`first` to 4" in told["message"]
     assert len(town("GET", "/entities?entity_type_id=voter")) == 2
 
 

@@ -51,7 +51,7 @@ def test_a_template_that_is_not_there(shared: Api, name: str) -> None:
 
 
 def test_those_that_are_there_are_named(shared: Api) -> None:
-    assert "there are fantasy_character, human" in shared("GET", "/templates/martian", 404)["message"]
+    assert "templates: fantasy_character, human" in shared("GET", "/templates/martian", 404)["message"]
 
 
 def test_a_type_is_made_shown_changed_and_deleted(api: Api) -> None:

@@ -59,10 +59,10 @@ def test_a_field_that_is_wrong_is_named(shared: Api, changes: dict[str, Any], fi
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"n_turn": 3}, "is not known: did you mean n_turns?"),
-        ({"zebra": 3}, "is not known; there are context, entity_ids, n_turns, "),
+        ({"n_turn": 3}, "unknown field; did you mean n_turns?"),
+        ({"zebra": 3}, "unknown field; known fields: context, entity_ids, n_turns, "),
         ({"questionnaire": {"questions": [{"id": "q", "text": "?", "tipe": "text"}]}}, "did you mean type?"),
-        ({"entity_ids": []}, "is empty: give at least 1"),
+        ({"entity_ids": []}, "must not be empty; give at least 1"),
         ({"model": "local/nothere"}, "model 'local/nothere': there is smollm2"),
     ],
     ids=["near", "far", "inside", "empty", "local"],
@@ -146,7 +146,7 @@ def test_the_page_of_docs_needs_no_other_site(shared: Api) -> None:
     assert page.status_code == 200
     assert "/api/batch-simulations" in page.text
     assert "<script" not in page.text
-    assert "<code>progress</code> whenever something changed" in page.text
+    assert "<code>progress</code> on every change" in page.text
     assert "`" not in page.text
     assert "http" not in page.text.replace("/openapi.json", "")
 

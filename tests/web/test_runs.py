@@ -87,7 +87,7 @@ def test_cancelling_resuming_and_deleting(api: Api) -> None:
     api("POST", f"/runs/{run}/cancel")
     gate.open()
     assert list(events)[-1][1]["status"] == "stopped"
-    assert "has ended" in api("POST", f"/runs/{run}/cancel", 409)["message"]
+    assert "has already ended" in api("POST", f"/runs/{run}/cancel", 409)["message"]
     api("POST", f"/runs/{run}/resume")
     assert list(api.events(f"/runs/{run}"))[-1][1]["status"] == "completed"
     api("DELETE", f"/runs/{run}")

@@ -40,7 +40,7 @@ def test_a_token_is_asked_for(with_token: Api, headers: Any, status: int) -> Non
         assert response.json()["status"] == "error"
         assert response.headers["www-authenticate"] == "Bearer"
         assert TOKEN not in response.text
-        told = "this is not the token of this server" if headers else "a token is needed"
+        told = "wrong token" if headers else "missing token"
         assert response.json()["message"].startswith(told)
 
 

@@ -40,7 +40,7 @@ def check_refused(api: Api, method: str, path: str, store: Path) -> None:
     assert told.status_code == 503, f"{method} {path}: {told.status_code} {told.text}"
     assert told.json() == {
         "status": "error",
-        "message": "the store cannot be used now; the server's log says why",
+        "message": "the store is not available; see the server log for the reason",
         "errors": [],
     }
     assert str(store) not in told.text
@@ -90,7 +90,7 @@ def test_a_run_and_its_events_end_when_the_store_is_deleted(tmp_path: Path) -> N
         delete(tmp_path / "runs.db")
         assert list(events)[-1] == (
             "end",
-            {"status": "error", "message": "the store cannot be used now; the server's log says why"},
+            {"status": "error", "message": "the store is not available; see the server log for the reason"},
         )
         gate.open()
         until_still(api)

@@ -156,7 +156,7 @@ def test_too_much_that_waits_is_refused(tmp_path: Path, writer: Writer) -> None:
     writer.gate = Gate()
     with serving(tmp_path, max_running=1, max_waiting=0) as api:
         id_ = start(api)
-        assert "wait already" in api("POST", "/entities/generate", 429, json=WANTED)["message"]
+        assert "waiting already" in api("POST", "/entities/generate", 429, json=WANTED)["message"]
         writer.gate.open()
         assert ended(api, id_)["status"] == "completed"
 

@@ -1,7 +1,8 @@
-"""The command `groundswell`. A command is loaded when it is called: `--help` must be quick."""
+"""The command `groundswell`. Subcommands are imported when they are called, to keep `--help` fast."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any
@@ -15,6 +16,7 @@ from groundswell.cli.output import (
     exit_code,
     is_of_disk,
     print_error,
+    print_json,
     print_json_error,
     show_warnings,
 )
@@ -23,38 +25,38 @@ from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.needed import explained
 from groundswell.version import __version__
 
-HELP = "Run thousands of LLM conversations as one experiment; resume it after any crash; never pay twice for a reply."
+HELP = "Run thousands of LLM conversations as one experiment. Resume after any crash, and never pay twice for a reply."
 COMMANDS = {
-    "ask": ("groundswell.cli.lazy:ask", "Ask one or more models the same thing, and see their replies side by side."),
-    "map": ("groundswell.cli.lazy:map", "Ask the same about every row of a table."),
-    "play": ("groundswell.cli.lazy:play", "Two agents keep a code word each and try to get the other's."),
-    "compare": ("groundswell.cli.lazy:compare", "Every model against every other in the secret game."),
-    "simulate": ("groundswell.cli.lazy:simulate", "Have entities talk in a context, many times over; then ask them."),
-    "contrast": ("groundswell.cli.contrast:contrast", "Compare what was answered in two batches of simulations."),
+    "ask": ("groundswell.cli.lazy:ask", "Send one prompt to one or more models and compare their replies."),
+    "map": ("groundswell.cli.lazy:map", "Send one prompt for every row of a table."),
+    "play": ("groundswell.cli.lazy:play", "Play the secret game: two agents each try to learn the other's code word."),
+    "compare": ("groundswell.cli.lazy:compare", "Compare models in the secret game, each against each."),
+    "simulate": ("groundswell.cli.lazy:simulate", "Run conversations between entities, and question them."),
+    "contrast": ("groundswell.cli.contrast:contrast", "Compare the answers of two simulation batches."),
     "mutate": (
         "groundswell.cli.lazy:mutate",
-        "Learn which rewordings get a guarded model to give a secret away.",
+        "Learn which rewordings make a guarded model reveal a planted secret.",
     ),
-    "evolve": ("groundswell.cli.lazy:evolve", "Evolve a prompt, and test it on problems it never met."),
-    "run": ("groundswell.cli.run:run", "Run an experiment or a driver of your own."),
-    "new": ("groundswell.cli.new:new", "Write a file with an experiment of your own and its test, ready to run."),
-    "runs": ("groundswell.cli.runs:app", "Look at runs, go on with them, export their results."),
-    "batches": ("groundswell.cli.batches:app", "Look at batches that wait at the providers, cancel and find them."),
-    "entities": ("groundswell.cli.entities:app", "Make the entities that talk in simulations, look at them."),
-    "models": ("groundswell.cli.models:app", "See which models can be asked, and fetch the weights of local ones."),
-    "cache": ("groundswell.cli.cache:app", "Look at the replies that runs share, and remove them."),
-    "power": ("groundswell.cli.power:power", "How many trials are needed to find a difference."),
+    "evolve": ("groundswell.cli.lazy:evolve", "Evolve a prompt and test it on held-out problems."),
+    "run": ("groundswell.cli.run:run", "Run your own experiment or driver."),
+    "new": ("groundswell.cli.new:new", "Create a file with your own experiment, and its test."),
+    "runs": ("groundswell.cli.runs:app", "List, show, resume, export and delete runs."),
+    "batches": ("groundswell.cli.batches:app", "List, show, cancel and recover provider batches."),
+    "entities": ("groundswell.cli.entities:app", "Create, list and edit the entities of simulations."),
+    "models": ("groundswell.cli.models:app", "List the available models, and download local ones."),
+    "cache": ("groundswell.cli.cache:app", "Show or clear the replies that runs share."),
+    "power": ("groundswell.cli.power:power", "Compute how many trials are needed to detect a difference."),
     "selftest": ("groundswell.cli.selftest:selftest", "Check detectors and intervals with planted agents."),
-    "serve": ("groundswell.cli.serve:serve", "Serve the REST API, until it is stopped."),
-    "emulate": ("groundswell.cli.emulate:emulate", "Serve an emulator of the providers on this machine."),
-    "trust": ("groundswell.cli.trust:app", "Trust a host with keys, or a file with running its code."),
+    "serve": ("groundswell.cli.serve:serve", "Serve the REST API."),
+    "emulate": ("groundswell.cli.emulate:emulate", "Serve an emulator of OpenAI, Anthropic and Ollama."),
+    "trust": ("groundswell.cli.trust:app", "Allow a host to receive keys, or a file to be executed."),
     "doctor": ("groundswell.cli.doctor:doctor", "Check this installation and the store."),
 }
-"""The commands, where each one is, and what the help says of it."""
+"""The commands: where each is implemented, and its line in `--help`."""
 
 
 class Commands(Group):
-    """The top of the command tree, where known errors become one readable line and an exit status."""
+    """The root command. It turns known errors into one line and an exit status."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call a command."""
@@ -68,6 +70,10 @@ class Commands(Group):
             if ctx.meta.get(JSON, False):
                 print_json_error(error)
             raise click.exceptions.Exit(exit_code(error)) from None
+        except click.UsageError as error:
+            if ctx.meta.get(JSON, False):
+                print_json({"error": error.format_message()})
+            raise
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -97,7 +103,7 @@ app.params = [
         is_eager=True,
         expose_value=False,
         callback=_completion,
-        help="Have your shell complete commands, flags, runs and models.",
+        help="Install shell completion for commands, flags, runs and models.",
     ),
     click.Option(
         ["--show-completion"],
@@ -105,7 +111,7 @@ app.params = [
         is_eager=True,
         expose_value=False,
         callback=_completion,
-        help="Print the script that does that.",
+        help="Print the shell completion script.",
     ),
 ]
 
@@ -117,8 +123,13 @@ def main() -> None:
     try:
         app(prog_name="groundswell")
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # else another one would end Python with a signal's status
         sys.exit(INTERRUPTED)
-    except Exception as error:  # noqa: BLE001  a mistake of ours: its traceback may hold what a provider said
+    except Exception as error:  # noqa: BLE001  a bug: its traceback may contain control characters of a provider
         print_error(error, verbose=True)
         sys.exit(1)
+    finally:
+        signal.signal(signal.SIGINT, _end)  # another Ctrl-C while Python exits must not print a traceback
+
+
+def _end(*_: object) -> None:
+    os._exit(INTERRUPTED)

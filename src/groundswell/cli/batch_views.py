@@ -1,4 +1,4 @@
-"""What is shown of batches: rows with a total, one in full, and what to do next."""
+"""How batches are printed: as a table with a total, one in full, and what to do next."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 
 SHOWN_TRIALS = 8
-SCRIPT = "run the script again that began the run"
+SCRIPT = "run its script again"
 RIGHT = ("wave", "requests", "age", "expires in", "about")
 
 
 def described(sight: Sight, now: float) -> dict[str, Any]:
-    """A batch as JSON has it."""
+    """A batch as a JSON object."""
     wave, info = sight.wave, sight.info
     created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
     return {
@@ -51,7 +51,7 @@ def described(sight: Sight, now: float) -> dict[str, Any]:
 
 
 def state(sight: Sight) -> str:
-    """How a batch stands, in a few words."""
+    """The state of a batch in a few words."""
     info = sight.info
     if info is None:
         return "" if sight.problem is None else sight.problem.short
@@ -66,14 +66,14 @@ def state(sight: Sight) -> str:
 
 
 def resume(store: Store, wave: StoredWave, path: str) -> str:
-    """What collects a wave: a command, or the script that began its run."""
+    """How to collect a wave: a command, or the script that started its run."""
     if store.runs.get(wave.run).driver is None:
         return SCRIPT
     return output.command(f"runs resume {wave.run}", path)
 
 
 def total(sights: Sequence[Sight]) -> dict[str, Any]:
-    """What all batches come to. Those of nobody here have no cost that we know."""
+    """The totals of all batches. Batches of other stores have no known cost."""
     ours = [sight.wave for sight in sights if sight.wave is not None]
     known = [wave.about.usd for wave in ours if wave.about.usd is not None]
     return {
@@ -86,7 +86,7 @@ def total(sights: Sequence[Sight]) -> dict[str, Any]:
 
 def print_rows(sights: Sequence[Sight], now: float) -> None:
     if not sights:
-        output.line("no batch is in flight")
+        output.line("no batches in flight")
         return
     table = Table(box=None, pad_edge=False)
     for column in ("run", "wave", "account", "model", "requests", "batch", "state", "age", "expires in", "about"):
@@ -124,7 +124,7 @@ def _print_total(sights: Sequence[Sight]) -> None:
 def _whose(told: dict[str, Any]) -> str:
     if told["known"]:
         return str(told["run"] or told["run_id"])
-    return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "none of this store"
+    return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "not in this store"
 
 
 def _until(sight: Sight, now: float) -> str:
@@ -135,7 +135,7 @@ def _until(sight: Sight, now: float) -> str:
 
 
 def more(store: Store, wave: StoredWave) -> dict[str, Any]:
-    """What the store can tell of a wave beside what is in the list."""
+    """What the store knows about a wave, beyond its row in the list."""
     kinds: Counter[str] = Counter()
     for settlement in store.waves.settled(wave):
         kinds[settlement.kind.value if isinstance(settlement, Fault) else "reply"] += 1
@@ -161,10 +161,10 @@ def print_one(sight: Sight, told: dict[str, Any]) -> None:
         output.line(f"  run       {_whose(told)}")
         output.line(f"  account   {sight.account}, {told['requests']:,} requests")
     else:
-        output.line(f"  run       {wave.name or wave.run}, wave {wave.number}; the run is {told['status']}")
+        output.line(f"  run       {wave.name or wave.run} ({told['status']}), wave {wave.number}")
         output.line(f"  account   {sight.account}, {wave.about.model or 'model unknown'}, {wave.size:,} requests")
         output.line(f"  trials    {_some(told['trials'], wave.size)}")
-        output.line(f"  intended  {_moment(wave.at, now)}")
+        output.line(f"  recorded  {_moment(wave.at, now)}")
     if info is not None:
         for word, at in (("created", info.created_at), ("expires", info.expires_at), ("ended", info.ended_at)):
             if at:
@@ -177,35 +177,35 @@ def _print_results(wave: StoredWave, told: dict[str, Any], now: float) -> None:
     if wave.ended_at is not None:
         output.line(f"  collected {_moment(wave.ended_at, now)}")
     counted = ", ".join(f"{count:,} x {kind}" for kind, count in told["settled"].items()) or "none"
-    output.line(f"  results   {counted} in the store, {told['waiting']:,} awaited")
+    output.line(f"  results   in the store: {counted}; outstanding: {told['waiting']:,}")
     about = "unknown" if wave.about.usd is None else f"about {output.cost(wave.about.usd, 0)}"
-    paid = f"{output.cost(told['cost']['usd'], told['cost']['unknown_asks'])} for what is in the store"
+    paid = f"{output.cost(told['cost']['usd'], told['cost']['unknown_asks'])} for the results in the store"
     output.line(f"  cost      {paid if told['settled'] else about}")
 
 
 def advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
-    """Where the results are, and what to do next."""
+    """Where the results are and what to do next."""
     wave, info = sight.wave, sight.info
     if wave is None:
         if info is not None and info.open:
             yield f"to cancel it: groundswell batches cancel {info.id} --account {sight.account}"
         return
     if wave.ended_at is not None:
-        yield f"its results are in the store: {output.command(f'runs show {wave.run}', path)}"
+        yield f"results are in the store: {output.command(f'runs show {wave.run}', path)}"
     elif store.runs.state(store.runs.get(wave.run)) == "completed":
         lost = output.command(f"batches adopt {wave.run} {wave.number} --lost", path)
-        yield f"its run is complete and does not need it any more; to take it off the list: {lost}"
+        yield f"its run is complete without it; to remove it from the list: {lost}"
     elif store.runs.is_held(store.runs.get(wave.run)):
-        yield "a process works on its run and collects it"
+        yield "another process is working on its run and will collect it"
     else:
         batch = BATCH_FORMATS.get(wave.transport)
         if info is not None and not info.open and batch is not None:
-            yield f"{sight.account} keeps the results for {batch.days_kept} days after the batch was made"
+            yield f"{sight.account} keeps the results for {batch.days_kept} days after the batch was created"
         yield f"to collect it: {resume(store, wave, path)}"
 
 
 def _some(keys: Sequence[str], size: int) -> str:
-    return ", ".join(keys) + (f" and more, {size:,} requests in all" if len(keys) < size else "")
+    return ", ".join(keys) + (f" and more ({size:,} requests)" if len(keys) < size else "")
 
 
 def _moment(at: float, now: float) -> str:

@@ -1,4 +1,4 @@
-"""`groundswell batches`: what waits at the providers, what it will cost, and what to do about it."""
+"""`groundswell batches`: list, show, cancel and recover provider batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.commands import Group
-from groundswell.cli.options import RunName, StoreFlags
+from groundswell.cli.options import RunName, StoreFlags, Yes
 from groundswell.cli.stored import opened
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.options import Flag
@@ -27,36 +27,41 @@ T = TypeVar("T")
 
 Batch = Annotated[
     str,
-    Meta(description="The provider's id of a batch, or RUN/WAVE, as duels/3."),
+    Meta(description="The provider's batch id, or RUN/WAVE, for example duels/3."),
     Flag(argument=True, metavar="BATCH"),
 ]
 Account = Annotated[
     str | None,
-    Meta(description="The account that has it, if no run of this store does."),
-    Flag(metavar="NAME"),
+    Meta(description="Account of the batch. Only needed for batches that are not in this store."),
+    Flag(metavar="NAME", usual=True),
 ]
-Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
 
-app = Group("batches", "Look at batches that wait at the providers, cancel them, and find those that were lost.")
+app = Group("batches", "List, show and cancel provider batches, and recover those that a crash left unassigned.")
 
 
 @app.add("list")
 def list_batches(
     flags: StoreFlags,
     *,
-    run: Annotated[str | None, Meta(description="Only the batches of this run."), Flag(metavar="RUN")] = None,
+    run: Annotated[
+        str | None,
+        Meta(description="List only the batches of this run."),
+        Flag(metavar="RUN", usual=True, completes="runs"),
+    ] = None,
     all_: Annotated[
         bool,
-        Meta(description="Also batches of the last two days that no run of this store knows, on every account."),
-        Flag(long="--all"),
+        Meta(description="Include batches of the last two days that are not in this store, on every account."),
+        Flag(long="--all", usual=True),
     ] = False,
-    offline: Annotated[bool, Meta(description="Ask nobody: only what the store knows. Needs no key.")] = False,
+    offline: Annotated[
+        bool, Meta(description="Show only what the store knows. Sends nothing and needs no key."), Flag(usual=True)
+    ] = False,
 ) -> None:
-    """Show the batches in flight: how far they are, and about what they will cost. Changes nothing."""
+    """List the batches in flight, with their progress and approximate cost. Changes nothing."""
     from groundswell.cli import batch_views, looking
 
     if all_ and (offline or run is not None):
-        raise SettingsError(f"--all asks every account: leave out {'--offline' if offline else '--run'}")
+        raise SettingsError(f"--all queries every account: leave out {'--offline' if offline else '--run'}")
 
     async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
         sights = await looking.look_at(waves, providers)
@@ -69,7 +74,7 @@ def list_batches(
     if offline:
         sights = [looking.Sight(w.account, w.transport, w, problem=looking.NOT_ASKED) for w in waves]
     else:
-        with output.working("asking the providers"):
+        with output.working("querying the providers"):
             sights, problems = _ask(work)
     now = time.time()
     if flags.json:
@@ -79,12 +84,12 @@ def list_batches(
         return
     batch_views.print_rows(sights, now)
     for name, problem in problems.items():
-        output.say(f"the batches of {name} cannot be listed: {problem.message}")
+        output.say(f"could not list the batches of {name}: {problem.message}")
 
 
 @app.add()
 def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
-    """Show one batch: how far it is, which trials it carries, what it cost, and what to do next."""
+    """Show one batch: its progress, trials and cost, and what to do next."""
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
@@ -104,7 +109,7 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
 
 @app.add()
 def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
-    """Cancel a batch at its provider. What was done by then is kept, and paid for."""
+    """Cancel a batch at its provider. Requests that are already done are kept and billed."""
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
@@ -113,7 +118,7 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
         at_work = wave is not None and store.runs.is_held(store.runs.get(wave.run))
         resume = "" if wave is None else batch_views.resume(store, wave, flags.store)
     if info is None:
-        why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is not known")
+        why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is unknown")
         raise RunError(why)
     cancelled = info.open and info.state != "cancelling"
     if cancelled:
@@ -126,9 +131,9 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
         return
     stands = batch_views.state(sight)
     if cancelled:
-        output.line(f"batch {info.id}: {stands}; what is done by then is kept and paid for")
+        output.line(f"batch {info.id}: {stands}; requests that are already done are kept and billed")
     else:
-        output.line(f"batch {info.id}: {'is being cancelled' if info.open else 'has ended'} already: {stands}")
+        output.line(f"batch {info.id}: {'already being cancelled' if info.open else 'has already ended'}: {stands}")
     if wave is not None and wave.ended_at is None:
         output.say(_then(wave, info, resume, at_work=at_work))
 
@@ -137,20 +142,24 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
 def adopt(
     flags: StoreFlags,
     run: RunName,
-    wave: Annotated[str | None, Meta(description="Which of its waves."), Flag(argument=True, metavar="WAVE")] = None,
+    wave: Annotated[
+        str | None, Meta(description="Number of one of its waves."), Flag(argument=True, metavar="WAVE")
+    ] = None,
     batch: Annotated[
         str | None,
-        Meta(description="The provider's id of its batch."),
+        Meta(description="The provider's batch id."),
         Flag(argument=True, metavar="BATCH"),
     ] = None,
     *,
-    lost: Annotated[bool, Meta(description="Give it up: resuming the run sends its requests again.")] = False,
+    lost: Annotated[
+        bool, Meta(description="Mark the wave as lost. Resuming the run sends its requests again."), Flag(usual=True)
+    ] = False,
     yes: Yes = False,
 ) -> None:
-    """Say which batch a wave is, where its run does not know: after a crash, or with another key.
+    """Assign a provider batch to a wave whose batch is unknown, after a crash or with another key.
 
-    Without BATCH, the account's batches are searched for it. The run must not be at work meanwhile; resume it
-    afterwards, and it collects the batch.
+    Without BATCH, the account's batches are searched. No process may work on the run meanwhile. Resume the run
+    afterwards to collect the batch.
     """
     from groundswell.cli import adopting
 
@@ -176,7 +185,7 @@ def adopt(
 
 
 def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
-    """Do something with the providers of the accounts that are set up."""
+    """Run `work` with the providers of the configured accounts."""
     from groundswell.cli.looking import Providers
 
     async def main() -> T:
@@ -187,14 +196,14 @@ def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
 
 
 def _find(store: Store, batch: str, account: str | None) -> Sight:
-    """A batch by its id or by run and wave, as its provider shows it now."""
+    """A batch by its id or by run and wave, with its current state at the provider."""
     from groundswell.cli import looking
 
     wave = looking.named(store, batch)
     if wave is not None:
-        with output.working(f"asking {wave.account}"):
+        with output.working(f"querying {wave.account}"):
             return _ask(lambda providers: providers.look(wave))
-    with output.working("asking the providers"):
+    with output.working("querying the providers"):
         found = _ask(lambda providers: providers.search(batch, account))
     if found is None:
         raise looking.no_such(store, batch)
@@ -202,7 +211,7 @@ def _find(store: Store, batch: str, account: str | None) -> Sight:
 
 
 async def _cancel(providers: Providers, sight: Sight) -> Sight:
-    """Cancel a batch, and look what became of it."""
+    """Cancel a batch, and query its new state."""
     from groundswell.cli.looking import Problem
 
     assert sight.info is not None
@@ -217,17 +226,17 @@ def _question(sight: Sight, *, at_work: bool) -> str:
     wave, info = sight.wave, sight.info
     assert info is not None
     text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
-    text += "What was done until then is kept and paid for."
+    text += "Requests that are already done are kept and billed."
     if wave is not None and wave.ended_at is None:
         run = wave.name or wave.run
-        text += f" Run {run} stops when it sees that." * at_work + f" Resuming {run} sends the rest again."
+        text += f" Run {run} then stops." * at_work + f" Resuming {run} sends the remaining requests again."
     return text
 
 
 def _then(wave: StoredWave, info: BatchInfo, resume: str, *, at_work: bool) -> str:
-    """What becomes of the run of a batch that was cancelled, or had ended."""
+    """What happens to the run of a batch that was cancelled or has ended."""
     if info.state not in ("cancelling", "cancelled"):
         return f"to collect it: {resume}"
     if at_work:
-        return f"its run stops when it sees that; to send the rest again then: {resume}"
-    return f"to collect what is done, and send the rest again: {resume}"
+        return f"its run will stop; to send the remaining requests again: {resume}"
+    return f"to collect what is done and send the remaining requests again: {resume}"

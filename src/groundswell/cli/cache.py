@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.commands import Group
-from groundswell.cli.options import StoreFlags
+from groundswell.cli.options import StoreFlags, Yes
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
@@ -24,18 +24,16 @@ UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 AGE = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|d|w)")
 REASONS = {
     "busy": "the store is in use",
-    "small": "little of it is free",
-    "full": "the disk has no room to write it anew",
+    "small": "too little of it is free",
+    "full": "the disk has no room for a compacted copy",
 }
 
-app = Group(
-    "cache", "Look at the replies that runs share, and remove them. Runs keep their own: none loses anything by it."
-)
+app = Group("cache", "Show or clear the replies that runs share. Runs keep their own replies in their journals.")
 
 
 @app.add()
 def stats(flags: StoreFlags) -> None:
-    """Show how many replies are kept for other runs, how old they are, and what they spare."""
+    """Show how many replies are cached, how old they are, and how many tokens they save."""
     with _opened(flags.store) as cache, output.working("reading the cache"):
         kept = cache.kept()
     if flags.json:
@@ -53,9 +51,7 @@ def stats(flags: StoreFlags) -> None:
     if kept.oldest is not None and kept.newest is not None:
         output.line(f"  oldest  {_moment(kept.oldest)}")
         output.line(f"  newest  {_moment(kept.newest)}")
-        output.line(
-            f"  tokens  {kept.input_tokens:,} in, {kept.output_tokens:,} out: what asking the same again spares"
-        )
+        output.line(f"  tokens  {kept.input_tokens:,} in, {kept.output_tokens:,} out, saved if all are used again")
 
 
 @app.add()
@@ -64,15 +60,15 @@ def clear(
     *,
     older_than: Annotated[
         str | None,
-        Meta(description="Only replies older than this: 30d, 12h, 90min, 2w."),
-        Flag(metavar="AGE"),
+        Meta(description="Remove only replies older than this, for example 30d, 12h, 90min or 2w."),
+        Flag(metavar="AGE", usual=True),
     ] = None,
-    yes: Annotated[bool, Meta(description="Do not ask."), Flag("-y")] = False,
+    yes: Yes = False,
 ) -> None:
-    """Remove replies that are kept for other runs, so that they are asked for anew.
+    """Remove replies from the cache. Later runs send those requests again.
 
-    No run is touched: journals hold the replies of their own runs, which are shown, exported, verified and resumed
-    as before. A run that goes on meanwhile is not disturbed.
+    Existing runs keep their replies in their journals and can still be shown, exported, verified and resumed. It is
+    safe to clear the cache while a run is in progress.
     """
     before = None if older_than is None else time.time() - _seconds(older_than)
     with _opened(flags.store) as cache:
@@ -110,7 +106,7 @@ def _opened(path: str) -> Iterator[Cache]:
 def _seconds(age: str) -> float:
     found = AGE.fullmatch(age.strip())
     if found is None:
-        raise SettingsError(f"--older-than {age}: give a number and a unit (s, min, h, d or w), as in 30d")
+        raise SettingsError(f"--older-than {age}: give a number and a unit (s, min, h, d or w), for example 30d")
     return float(found[1]) * UNITS[found[2]]
 
 
@@ -124,12 +120,12 @@ def _moment(at: float) -> str:
 
 
 def _told(space: Space | None) -> str:
-    """What became of the space."""
+    """What happened to the freed space."""
     if space is None:
         return ""
     if space.reused is None:
         return f"; the file is {_size(space.freed)} smaller"
-    return f"; the file keeps its size ({REASONS[space.reused]}), and what is written next goes into the free space"
+    return f"; the file keeps its size ({REASONS[space.reused]}), and later writes reuse the free space"
 
 
 def _size(count: int) -> str:

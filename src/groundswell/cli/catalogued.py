@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def catalogue_of(store: str, *, make: bool = False) -> Iterator[Catalogue]:
-    """The catalogue of a store; one that is not there is made only by what adds something."""
+    """The catalogue of a store. With `make`, a missing store is created."""
     from groundswell.experiments.simulations.catalogue import Catalogue
     from groundswell.store.journal import Store
 
@@ -33,12 +33,12 @@ def is_there(store: str) -> bool:
 
 
 def text_of(file: Path) -> str:
-    """The text of a file, with its line ends as they are: they may be part of a description."""
+    """The text of a file with its line endings unchanged, since they may be part of a description."""
     try:
         return file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"{file}: byte {error.start} is not UTF-8 text; make it so: iconv -f windows-1252 -t utf-8"
+            f"{file}: byte {error.start} is not UTF-8 text; convert the file: iconv -f windows-1252 -t utf-8"
         ) from error

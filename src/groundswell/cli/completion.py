@@ -1,4 +1,4 @@
-"""Shell completion: the script for it, and the names of runs and models."""
+"""Shell completion: its script, and the names of runs and models."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ STARTED = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions
 
 
 def show(app: Command) -> None:
-    """Print the script for the shell that is used."""
+    """Print the completion script for the current shell."""
     output.echo(_script(app, _shell()))
 
 
 def install(app: Command) -> None:
-    """Have the shell run the script whenever it starts."""
+    """Add the completion script to the start-up file of the shell."""
     shell = _shell()
     file = Path.home() / STARTED[shell]
     line = _script(app, shell) if shell == "fish" else f'eval "$({VARIABLE}={shell}_source groundswell)"'
     there = file.read_text() if file.exists() else ""
     if line in there:
-        output.line(f"{file} has it already")
+        output.line(f"completion is already installed in {file}")
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as out:
         out.write(f"\n{line}\n")
-    output.line(f"written to {file}: open a new shell to use it")
+    output.line(f"completion was added to {file}; open a new shell to use it")
 
 
 def _shell() -> str:
     shell = Path(os.environ.get("SHELL", "")).name
     if shell not in STARTED:
-        raise SettingsError(f"SHELL {shell or 'is not set'}: there is completion for {', '.join(STARTED)}")
+        said = f"the shell {shell}" if shell else "SHELL is not set, so your shell"
+        raise SettingsError(f"{said} is not supported; completion works for {', '.join(STARTED)}")
     return shell
 
 
@@ -59,10 +60,12 @@ def runs(given: Mapping[str, Any]) -> Iterable[str]:
 
 
 def models(given: Mapping[str, Any]) -> Iterable[str]:
-    """Aliases, and models that are known by name."""
-    from groundswell.providers.accounts.config import load_here
+    """Aliases, short names, and models with a fixed name."""
+    from groundswell.known_models import examine
 
-    return [*load_here().aliases, "local/smollm2"]
+    found = examine()
+    fixed = [one["model"] for one in found["local"] if not one["model"].endswith("/PATH")]
+    return [*found["aliases"], *found["short_names"], *fixed, *found["emulated"]]
 
 
 RUNS_AND_MODELS: dict[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {"runs": runs, "models": models}

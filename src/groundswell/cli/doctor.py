@@ -1,4 +1,4 @@
-"""`groundswell doctor`: whether everything that is needed is here and works."""
+"""`groundswell doctor`: check the installation, the accounts and the store."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def doctor(
     repair: Annotated[
         str | None,
         Meta(
-            description="Copy everything that can be read of a damaged store into a new one at this path. The "
-            "damaged one is not changed."
+            description="Copy everything readable from a damaged store into a new store at this path. The damaged "
+            "store is not changed."
         ),
-        Flag(metavar="NEW"),
+        Flag(metavar="NEW", usual=True),
     ] = None,
 ) -> None:
-    """Check this installation and the store, and say what is missing or damaged. Nothing is changed by it."""
+    """Check this installation, the accounts and the store, and report problems. Changes nothing."""
     from groundswell.cli import output
 
     if repair is not None:
@@ -55,7 +55,7 @@ def doctor(
 
 
 def examine(store: str) -> dict[str, Any]:
-    """Everything that doctor looks at, as one object."""
+    """The results of all checks as one object."""
     packages = {name: _version(name) for name in NEEDED}
     problems = [
         f"{name} is not installed: pip install groundswell" for name, there in packages.items() if there is None
@@ -82,7 +82,7 @@ def examine(store: str) -> dict[str, Any]:
 
 
 def examine_store(store: str) -> dict[str, Any]:
-    """The state of a store. It is neither created nor migrated by looking at it."""
+    """The state of a store. The check neither creates nor migrates it."""
     from groundswell.errors import GroundswellError
     from groundswell.store.schema import database_path
 
@@ -108,29 +108,29 @@ def _look_inside(path: Path) -> dict[str, Any]:
     with working(f"checking {path}"):
         found: dict[str, Any] = msgspec.to_builtins(check_store(path))
     if not (writable := os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        found["problems"].append(f"{path} cannot be written: check its permissions and those of its folder")
+        found["problems"].append(f"{path} is not writable: check its permissions and those of its folder")
     return {"writable": writable, **found}
 
 
 def repair_store(store: str, new: str, *, json: bool) -> None:
-    """Copy what is intact of a store into a new one, and say what is not in it."""
+    """Copy the intact part of a store into a new one, and print what was lost."""
     from groundswell.cli.output import command, line, print_json, working
     from groundswell.store.check import lost, repair
     from groundswell.store.schema import database_path
 
     path = database_path(store)
     if not path.exists():
-        raise StoreError(f"there is no store {path}: give the one that is damaged as --store")
+        raise StoreError(f"there is no store {path}: pass the damaged one with --store")
     with working(f"copying {path}"):
         copied = repair(path, database_path(new))
     if json:
         print_json({"store": new, "tables": {table: each._asdict() for table, each in copied.items()}})
         return
     counts = ", ".join(f"{each.rows:,} {table}" for table, each in copied.items())
-    line(f"{new} has everything that could be read: {counts}")
+    line(f"copied everything readable to {new}: {counts}")
     for words in lost(copied) or ["nothing was lost"]:
         line(f"  {words}")
-    line(f"to go on with its runs: {command('runs list', new)}")
+    line(f"to list its runs: {command('runs list', new)}")
 
 
 def _look_beside(path: Path) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _look_beside(path: Path) -> dict[str, Any]:
         with NamedTemporaryFile(dir=path.parent):
             """A file can be made there."""
     except OSError as error:
-        raise StoreReadOnly(f"{path}: the folder cannot be written ({error.strerror}); give another --store") from error
+        raise StoreReadOnly(f"{path}: the folder is not writable ({error.strerror}); give another --store") from error
     return {"writable": True}
 
 
@@ -171,7 +171,7 @@ def _print(found: dict[str, Any]) -> None:
     line(f"groundswell {found['groundswell']}, Python {found['python']}, {found['platform']}")
     packages = {**found["packages"], "SQLite": found["sqlite"]}
     line("packages  " + ", ".join(f"{name} {version or 'MISSING'}" for name, version in packages.items()))
-    line(f"loop      {'uvloop ' + found['uvloop'] if found['uvloop'] else 'asyncio (pip install uvloop is faster)'}")
+    line(f"loop      {'uvloop ' + found['uvloop'] if found['uvloop'] else 'asyncio (faster: pip install uvloop)'}")
     line(f"store     {_describe_store(found['store'])}")
     for note in found["store"]["notes"]:
         line(f"          {note}")
@@ -182,7 +182,8 @@ def _print(found: dict[str, Any]) -> None:
         line(f"extra     {extra}: {'installed' if state['installed'] else missing}")
     for problem in found["problems"]:
         line(f"PROBLEM   {problem}", "red")
-    line("everything that is needed works" if found["ok"] else "something that is needed does not work")
+    count = len(found["problems"])
+    line("no problems found" if found["ok"] else f"{count} {'problem' if count == 1 else 'problems'} found")
 
 
 def _describe_store(store: dict[str, Any]) -> str:
@@ -199,7 +200,7 @@ def _describe_store(store: dict[str, Any]) -> str:
 
 
 def _describe_accounts(found: dict[str, Any]) -> Iterator[str]:
-    """Lines on the accounts: those that can be used or were written about, then the rest together."""
+    """Lines about the accounts: first those that are usable or configured, then the others together."""
     yield from (f"settings  {path}" for path in found["files"])
     unset = [account for account in found["accounts"] if _untouched(account)]
     for account in found["accounts"]:
@@ -209,11 +210,11 @@ def _describe_accounts(found: dict[str, Any]) -> Iterator[str]:
         named = ", ".join(f"{account['name']} ({account['missing'][0]})" for account in unset)
         yield f"account   no key is set for {named}"
     yield from (f"alias     {name}: {target}" for name, target in found["aliases"].items())
-    yield from (f"unused    {name}: there is no such account" for name in found["unused_variables"])
+    yield from (f"unused    {name}: no account uses this variable" for name in found["unused_variables"])
 
 
 def _untouched(account: dict[str, Any]) -> bool:
-    """Whether nothing was said of an account, and it cannot be used."""
+    """Whether an account is neither configured nor usable."""
     return bool(account["missing"]) and list(account["settings"].values()) == ["built in"]
 
 
@@ -221,13 +222,13 @@ def _describe_account(account: dict[str, Any]) -> str:
     if account["problem"] is not None:
         return f"{'NOT READY' if account['trusted'] else 'NOT TRUSTED'}, {account['problem']}"
     key, places = account["key"], account["settings"]
-    parts = ["ready" if account["official"] else f"asks {' and '.join(account['endpoints'])}"]
+    parts = ["ready" if account["official"] else f"uses {' and '.join(account['endpoints'])}"]
     if key is not None:
         parts.append(f"{key['variable']} from {key['from']}")
     elif account["key_left_out"]:
-        parts.append("no key is sent, as a file leads elsewhere: key_env names one")
+        parts.append("no key is sent, because a file sets another address: set key_env to send one")
     elif account["key_unset"] is not None:
-        parts.append(f"no key is sent, as {account['key_unset']} is not set")
+        parts.append(f"no key is sent, because {account['key_unset']} is not set")
     else:
         parts.append("no key needed")
     for place in dict.fromkeys(place for place in places.values() if place != "built in"):

@@ -1,4 +1,4 @@
-"""`groundswell emulate`: the providers on your own machine."""
+"""`groundswell emulate`: an emulator of the providers on this machine."""
 
 from __future__ import annotations
 
@@ -13,115 +13,116 @@ if TYPE_CHECKING:
     from groundswell.emulator.settings import Settings
 
 PORT = 8787
-LIMITS, FAULTS, BATCHES = "Limits", "What goes wrong", "Batches and the clock"
+LIMITS, FAULTS, BATCHES = "Limits", "Faults", "Batches"
 
 
 class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """How the emulator behaves, as far as the command line goes."""
+    """The options of `groundswell emulate`."""
 
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port."), Flag(usual=True)
+        int, Meta(ge=0, le=65535, description="Port to listen on. 0 chooses a free one."), Flag(usual=True)
     ] = PORT
-    host: Annotated[str, Meta(description="The address to listen on."), Flag(usual=True)] = "127.0.0.1"
-    seed: Annotated[int, Meta(description="The seed of replies, latencies and faults.")] = 0
+    host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
+    seed: Annotated[int, Meta(description="Seed of replies, latencies and faults.")] = 0
     model: Annotated[
         list[str] | None,
-        Meta(description="Serve these names too (`*` serves any). May be repeated."),
-        Flag(metavar="PATTERN", usual=True),
+        Meta(description="Serve further model names. `*` serves any name. May be repeated."),
+        Flag(metavar="PATTERN"),
     ] = None
     key: Annotated[
         list[str] | None,
-        Meta(description="Accept only these made-up keys; else any key will do. May be repeated."),
+        Meta(description="Accept only this made-up API key. By default any key is accepted. May be repeated."),
         Flag(metavar="NAME=KEY"),
     ] = None
     price: Annotated[
         list[str] | None,
-        Meta(description="Dollars per million tokens. May be repeated."),
-        Flag(metavar="MODEL=IN/OUT", usual=True),
+        Meta(description="Price of a model in dollars per million input and output tokens. May be repeated."),
+        Flag(metavar="MODEL=IN/OUT"),
     ] = None
     latency: Annotated[
         str,
-        Meta(description="How long replies take; `+SECONDS/char` adds to it by length."),
+        Meta(description="Delay of each reply in seconds. `+SECONDS/char` adds a delay per character of the reply."),
         Flag(metavar="SECONDS|lognormal:MEDIAN,SIGMA[,SHARExFACTOR]", usual=True),
     ] = "0"
-    context: Annotated[int, Meta(ge=1, description="Tokens that fit into a prompt.")] = 128_000
+    context: Annotated[int, Meta(ge=1, description="Context window of the models, in tokens.")] = 128_000
     rpm: Annotated[
         Annotated[float, Meta(ge=0.001)] | None,
-        Meta(description="Requests per minute."),
+        Meta(description="Rate limit in requests per minute. The default is no limit."),
         Flag(group=LIMITS, usual=True),
     ] = None
     tpm: Annotated[
         Annotated[float, Meta(ge=0.001)] | None,
-        Meta(description="Tokens per minute (Anthropic: of input)."),
+        Meta(description="Rate limit in tokens per minute (for Anthropic, input tokens). The default is no limit."),
         Flag(group=LIMITS),
     ] = None
     output_tpm: Annotated[
         Annotated[float, Meta(ge=0.001)] | None,
-        Meta(description="Output tokens per minute (Anthropic)."),
+        Meta(description="Rate limit in output tokens per minute, for Anthropic. The default is no limit."),
         Flag(group=LIMITS),
     ] = None
     burst: Annotated[
         float,
-        Meta(ge=0.001, description="Seconds whose share may be used at once."),
+        Meta(ge=0.001, description="Size of the rate limit bucket, as seconds of the allowed rate."),
         Flag(group=LIMITS),
     ] = 60.0
     enqueued_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Tokens in an account's OpenAI batches of one model."),
+        Meta(description="Maximum number of enqueued tokens per model in an account's OpenAI batches."),
         Flag(group=LIMITS),
     ] = None
     queued_requests: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Requests in an account's Anthropic batches."),
+        Meta(description="Maximum number of queued requests in an account's Anthropic batches."),
         Flag(group=LIMITS),
     ] = None
     ollama_parallel: Annotated[
-        int, Meta(ge=1, description="Requests that Ollama works on at once."), Flag(group=LIMITS)
+        int, Meta(ge=1, description="Number of requests that Ollama processes in parallel."), Flag(group=LIMITS)
     ] = 1
     ollama_queue: Annotated[
         int,
-        Meta(ge=0, description="Requests that wait for it; more are turned away."),
+        Meta(ge=0, description="Maximum number of requests in Ollama's queue. Further requests are refused."),
         Flag(group=LIMITS),
     ] = 512
     fault: Annotated[
         list[str] | None,
-        Meta(description="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated."),
+        Meta(
+            description="Inject a fault: always (hang), at a rate (429=0.05) or as a sequence (ok,500,429). May be "
+            "repeated."
+        ),
         Flag(metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]", group=FAULTS, usual=True),
     ] = None
-    faults: Annotated[
-        bool, Meta(description="List the faults there are, and exit."), Flag(group=FAULTS, usual=True)
-    ] = False
+    faults: Annotated[bool, Meta(description="List the available faults, and exit."), Flag(group=FAULTS)] = False
     speed: Annotated[
         float,
-        Meta(ge=0, le=1e9, description="Seconds that pass for batches in one real second."),
+        Meta(ge=0, le=1e9, description="Speed of the batch clock: emulated seconds per real second."),
         Flag(group=BATCHES, usual=True),
     ] = 1.0
     batch_seconds: Annotated[
         float,
-        Meta(ge=0, description="How long a batch is worked on, by that clock."),
+        Meta(ge=0, description="Duration of a batch, in emulated seconds."),
         Flag(group=BATCHES, usual=True),
     ] = 600.0
     webhook: Annotated[
         str | None,
-        Meta(description="Tell this address when OpenAI batches end."),
+        Meta(description="Call this URL when an OpenAI batch ends."),
         Flag(metavar="URL", group=BATCHES),
     ] = None
     webhook_secret: Annotated[
         str | None,
-        Meta(description="Sign what is told."),
+        Meta(description="Secret that signs the webhook calls."),
         Flag(metavar="whsec_...", group=BATCHES),
     ] = None
     seconds: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="End after so many seconds."),
+        Meta(description="Stop after this many seconds. By default the emulator runs until Ctrl-C."),
         Flag(long="--for"),
     ] = None
-    json: Annotated[
-        bool, Meta(description="Print where it listens, and at the end the books, as JSON lines."), Flag(usual=True)
-    ] = False
+    json: Annotated[bool, Meta(description="Print the address, and at the end the usage ledger, as JSON lines.")] = (
+        False
+    )
 
     def settings(self) -> Settings:
-        """The settings of the emulator; raises `SettingsError` for a flag that cannot be read."""
+        """The settings of the emulator. Raises `SettingsError` for an invalid flag."""
         from groundswell.emulator.faults import parse_fault
         from groundswell.emulator.latency import parse_latency
         from groundswell.emulator.limits import RateLimits
@@ -155,9 +156,10 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def emulate(flags: EmulatorFlags) -> None:
-    """Stand in for OpenAI, Anthropic and Ollama on this machine, with books, limits, faults and a clock.
+    """Emulate OpenAI, Anthropic and Ollama on this machine, with rate limits, faults and batches.
 
-    Point any client at it; nothing leaves the machine and nothing is paid. Ctrl-C ends it and prints the books.
+    Point any client at the printed addresses. Nothing leaves the machine and nothing costs money. Ctrl-C stops the
+    emulator and prints the usage ledger.
     """
     from groundswell.cli.emulating import list_faults, serve
 
@@ -172,5 +174,5 @@ def _named_key(text: str) -> tuple[str, str]:
 
     name, equals, key = text.partition("=")
     if not (name and equals and key):
-        raise SettingsError("--key: write it as NAME=KEY, for instance alice=sk-test-1")
+        raise SettingsError("--key: write it as NAME=KEY, for example alice=sk-test-1")
     return name, key

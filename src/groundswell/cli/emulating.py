@@ -1,4 +1,4 @@
-"""Runs the emulator in the foreground: what it says when it is ready, while it works, and at the end."""
+"""Runs the emulator in the foreground, and prints its addresses, its activity and its usage ledger."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from groundswell.emulator.settings import Settings
 from groundswell.loop import new_event_loop, on_stop_signals, tuned_collector
 
 EVERY = 0.25
-COLUMNS = ("live", "batch", "again", "in", "out", "dollars")
+COLUMNS = ("live", "batch", "repeated", "tokens in", "tokens out", "dollars")
 
 
 def serve(settings: Settings, *, host: str, port: int, seconds: float | None, json: bool) -> None:
-    """Serve until interrupted, or for so many seconds."""
+    """Serve until interrupted, or for a number of seconds."""
     with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
         books = runner.run(_serve(Emulator(settings, host=host, port=port), seconds, json=json))
     if json:
@@ -53,18 +53,18 @@ def _say_ready(emulator: Emulator, *, json: bool) -> None:
     if json:
         output.print_json({"url": url, "pid": os.getpid()})
         return
-    output.say(f"OpenAI, Anthropic and Ollama, emulated on {url}. No provider is asked, nothing is paid.")
+    output.say(f"Emulating OpenAI, Anthropic and Ollama on {url}. No request leaves this machine.")
     if not re.match(r"http://(127\.|localhost|\[::1\])", url):
-        output.say("warning: others can reach this address; the emulator has no secrets, but anybody may use it")
-    output.say("Point clients here:")
+        output.say("warning: other machines can reach this address, and anybody can use the emulator")
+    output.say("To use it:")
     output.line(f"export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY={key}")
     output.line(f"export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY={key}")
     output.line(f"export OLLAMA_HOST={url}")
-    output.say(f"books: {url}/emulator/ledger    faults: {url}/emulator/faults    Ctrl-C ends it")
+    output.say(f"Ledger: {url}/emulator/ledger    Faults: {url}/emulator/faults    Stop: Ctrl-C")
 
 
 async def _watch(emulator: Emulator) -> None:
-    """One line that moves while requests come in."""
+    """One live status line."""
     start, before = time.monotonic(), 0
     with Live(console=output.err, auto_refresh=False, transient=True) as live:
         while True:
@@ -89,7 +89,7 @@ def describe(totals: dict[str, Any], connections: int, rate: float) -> str:
 
 
 def print_books(books: dict[str, Any]) -> None:
-    """The books as a table: what was paid, and under it, where there is something to say, what was not."""
+    """The usage ledger: a table of the billed requests, then notes on the others."""
     table = Table(box=None, pad_edge=False)
     table.add_column("account", no_wrap=True)
     table.add_column("model", overflow="fold")
@@ -111,19 +111,19 @@ def print_books(books: dict[str, Any]) -> None:
     for note in notes:
         output.line(note)
     if not table.row_count and not notes:
-        output.say("nothing was asked")
+        output.say("no requests were received")
 
 
 def _plain(name: str) -> Text:
-    """A name that came from outside, as nothing but letters: no markup, no escape sequences."""
+    """A name from a client, without markup and control characters."""
     return Text("".join(letter if letter.isprintable() else "?" for letter in name))
 
 
 def _notes(entry: dict[str, Any]) -> list[str]:
-    """What the table does not show of an entry."""
+    """What the table does not show about an entry."""
     told = {
         "refused": ", ".join(f"{count:,} with {status}" for status, count in entry["refused"].items()),
-        "over a limit": ", ".join(f"{count:,} of {name}" for name, count in entry["limits_broken"].items()),
+        "over a limit": ", ".join(f"{count:,} ({name})" for name, count in entry["limits_broken"].items()),
         "unanswered": f"{entry['unanswered']:,}" if entry["unanswered"] else "",
         "abandoned by the client": f"{entry['abandoned']:,}" if entry["abandoned"] else "",
     }
@@ -131,7 +131,7 @@ def _notes(entry: dict[str, Any]) -> list[str]:
 
 
 def list_faults(*, json: bool) -> None:
-    """What can go wrong."""
+    """Print the available faults."""
     if json:
         output.print_json({name: {"stage": kind.stage, "meaning": kind.meaning} for name, kind in KINDS.items()})
         return

@@ -1,4 +1,4 @@
-"""`--estimate`: what a command would use, cost and take."""
+"""`--estimate`: predict the requests, tokens, cost and time of a command."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from groundswell.experiments.options import HowToRun
 
 NOT_HERE = (
-    "--estimate: says what a new run would use, not what is left of one; give `groundswell run` the driver and the "
-    "settings of this run with --estimate, and take off what `groundswell runs show` says was done"
+    "--estimate: only new runs can be estimated, not the rest of an existing one; use `groundswell run` with the "
+    "driver and settings of this run and --estimate, and subtract what `groundswell runs show` reports as done"
 )
-UNPRICED = "the price of {} is not known: put it under [prices] in groundswell.toml"
+UNPRICED = "the price of {} is unknown: add it under [prices] in groundswell.toml"
 
 
 def show_estimate(estimate: Callable[[], Estimate], choices: HowToRun, *, json: bool) -> None:
     """Print an estimate, with prices and times."""
-    with redirect_stdout(StringIO()):  # what a driver prints of outcomes that were made up is worth nothing
+    with redirect_stdout(StringIO()):  # the driver runs on made-up outcomes, so what it prints is meaningless
         found = estimate()
     priced = _billed(found, choices)
     if json:
@@ -37,7 +37,7 @@ def show_estimate(estimate: Callable[[], Estimate], choices: HowToRun, *, json: 
 
 
 def refuse_estimate(wanted: bool) -> None:
-    """For commands on runs that there are."""
+    """Refuse `--estimate` for commands on existing runs."""
     if wanted:
         raise SettingsError(NOT_HERE)
 
@@ -57,10 +57,10 @@ def _billed(estimate: Estimate, choices: HowToRun) -> Bill:
 def _print(bill: Bill) -> None:
     from rich.table import Table
 
-    output.line(f"{_span(bill.trials, _count)} trials; nothing was sent")
+    output.line(f"{_span(bill.trials, _count)} trials (estimate; nothing was sent)")
     table = Table(box=None, pad_edge=False)
-    table.add_column("model", overflow="fold")  # where there is no room, names are broken, and not figures
-    for column in ("calls", "tokens in", "tokens out", "cost live"):
+    table.add_column("model", overflow="fold")  # in a narrow terminal, wrap names rather than figures
+    for column in ("requests", "tokens in", "tokens out", "live cost"):
         table.add_column(column, justify="right", no_wrap=True)
     for model in bill.models:
         figures = (model.calls, model.input_tokens, model.output_tokens)
@@ -80,7 +80,7 @@ def _print_ways(ways: dict[str, Way | None]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("way")
+    table.add_column("sent")
     for column in ("cost", "time"):
         table.add_column(column, justify="right")
     for name, way in ways.items():
@@ -107,6 +107,6 @@ def _dollars(span: Range | None) -> str:
 
 
 def _usd(usd: float) -> str:
-    """Dollars to two digits: more would be made up."""
+    """Dollars to two significant digits, since an estimate is no more precise."""
     digits = 2 if usd >= 0.1 or usd == 0 else 1 - floor(log10(usd))
     return f"${usd:,.{digits}f}"

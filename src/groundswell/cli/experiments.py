@@ -1,4 +1,4 @@
-"""The commands of experiments: one implementation, from the description of each."""
+"""The commands of experiments: one implementation for all of them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 def command_for(experiment: Experiment, name: str, words: str) -> Command:
-    """A command of an experiment; `words` are those that call it, as `run mine.py`."""
+    """A command of an experiment. `words` calls it on the command line, for example `run mine.py`."""
     made = experiment.command(name)
     return lazy_command(words, made.options, lambda given: run(made, given, words), keeps_folder=made.keeps_folder)
 
 
 def run_built_in(where: str, words: str, given: Mapping[str, Given]) -> None:
-    """Run a command of a built-in experiment, as `secret-game/play`."""
+    """Run a command of a built-in experiment, for example `secret-game/play`."""
     experiment, _, name = where.partition("/")
     run(experiment_named(experiment).command(name), given, words)
 
 
 def run(command: described.Command, given: Mapping[str, Given], words: str) -> None:
-    """Run a command with what was given on the command line."""
+    """Run a command with the values given on the command line."""
     terminal = {key: one for key, one in given.items() if key not in command.fields}
     flags = build(Terminal, terminal)
     own = {key: one for key, one in given.items() if key in command.fields}
@@ -53,7 +53,7 @@ def run(command: described.Command, given: Mapping[str, Given], words: str) -> N
 
 
 def configured(command: described.Command, path: Path) -> dict[str, Given]:
-    """What a TOML file says. Paths in it are relative to its folder."""
+    """The options in a TOML file. Paths in it are relative to its folder."""
     try:
         said = tomllib.loads(read_text(path, "--config"))
         return collect(command.fields, said, what=command.name, folder=path.parent, source=f"--config {path}")
@@ -90,8 +90,8 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
                 ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
             )
         if before is not None and summarise(before).asks == summary.asks:
-            output.say(f"nothing was asked: {ready.name} is a run that you have; its files are written anew")
-        if flags.json and summary.analysis is not None:  # else they are written before their figures are told
+            output.say(output.already_done(summary, "its files were rewritten"))
+        if flags.json and summary.analysis is not None:  # without --json, `report` writes them
             await asyncio.to_thread(reporting.write, summary)
         return summary
 
@@ -107,7 +107,7 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
 
 @contextmanager
 def _respelling(command: described.Command, given: Mapping[str, Given]) -> Iterator[None]:
-    """Have errors name options as they were written."""
+    """Make errors name options the way the user wrote them."""
     try:
         yield
     except SettingsError as error:
@@ -115,7 +115,7 @@ def _respelling(command: described.Command, given: Mapping[str, Given]) -> Itera
 
 
 def _ask(question: str) -> bool:
-    """Ask the user, where somebody is there."""
+    """Ask the user, if there is a terminal."""
     if not sys.stdin.isatty():
         return False
     output.confirm(question)

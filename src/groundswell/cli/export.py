@@ -1,4 +1,4 @@
-"""`groundswell runs export`: the results of a run as a file."""
+"""`groundswell runs export`: write the results of a run to a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groundswell.store.tables import format_of
 
 
 class Format(StrEnum):
-    """What a file can look like."""
+    """The file formats."""
 
     JSONL = "jsonl"
     JSON = "json"
@@ -34,20 +34,21 @@ def export(
     *,
     to: Annotated[
         Format | None,
-        Meta(description="The form of the file. (By its ending, else jsonl.)"),
-        Flag(long="--format"),
+        Meta(description="File format. The default follows the ending of the file, else jsonl."),
+        Flag(long="--format", usual=True),
     ] = None,
     table: Annotated[
         Literal["trials", "rows"],
-        Meta(description="One row per trial, or the rows of data that trials recorded with `trial.row`."),
+        Meta(description="Table to write: one row per trial, or the rows that trials recorded with `trial.row`."),
+        Flag(usual=True),
     ] = "trials",
     file: Annotated[
         Path | None,
-        Meta(description="Where to; else standard output."),
-        Flag("-o", long="--output", metavar="FILE"),
+        Meta(description="File to write. The default is standard output."),
+        Flag("-o", long="--output", metavar="FILE", usual=True),
     ] = None,
 ) -> None:
-    """Write one row per trial: key, program, status, why it is missing, spec and result. Or the rows it recorded."""
+    """Export the trials of a run (key, program, status, fault, spec and result), or the rows that they recorded."""
     ending = None if file is None else format_of(file)
     to = to or (Format(ending) if ending in list(Format) else Format.JSONL)
     if file is None and (to is Format.PARQUET or flags.json):
@@ -59,12 +60,12 @@ def export(
     if flags.json:
         output.print_json({"run_id": record.id, "format": to.value, "output": str(file), "rows": count})
     elif file is not None:
-        output.say(f"{count} {table} of run {record.title} written to {file}")
+        output.say(f"wrote {count} {table} of run {record.title} to {file}")
 
 
 @contextmanager
 def _target(file: Path | None, to: Format) -> Iterator[Any]:
-    """Standard output, or a file that appears only once it is complete."""
+    """Standard output, or a file that appears only when it is complete."""
     if file is None:
         yield output.Shown(json=to is not Format.CSV)
         return

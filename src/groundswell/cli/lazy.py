@@ -1,4 +1,4 @@
-"""Commands of experiments whose flags and help are there before the experiment itself is loaded."""
+"""Commands of experiments. Their flags and help are available before the experiment itself is imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from groundswell.experiments.options import Given, all_fields, fields_of
 def lazy_command(
     words: str, options: type[Any], run: Callable[[Mapping[str, Given]], None], *, keeps_folder: bool = True
 ) -> Command:
-    """A command with the flags of options, of every run, and of the command line alone."""
+    """A command with its own options, those of every run, and those of the command line."""
     own = all_fields(options)
     left_out = () if keeps_folder else ("out",)
     terminal = {name: one for name, one in fields_of(Terminal).items() if name not in (*own, *left_out)}
@@ -27,7 +27,7 @@ def lazy_command(
 
 
 def built_in(where: str, options: str, words: str) -> Command:
-    """A command of a built-in experiment, as `secret-game/play`; `options` is where its options are."""
+    """A command of a built-in experiment, for example `secret-game/play`. `options` is `module:class`."""
     module, _, name = options.partition(":")
     found = getattr(importlib.import_module(module), name)
 
@@ -38,7 +38,7 @@ def built_in(where: str, options: str, words: str) -> Command:
 
 
 class WithDefault(Group):
-    """A group that is a command too: `evolve` evolves, and `evolve bench` measures."""
+    """A group that is also a command: `evolve` runs the search, `evolve bench` measures throughput."""
 
     def __init__(self, command: Command, lazy: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(command.name or "", command.help or "", lazy)
@@ -49,7 +49,7 @@ class WithDefault(Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Choose by the first word."""
+        """Choose the command by the first word."""
         if args and args[0] in self.lazy:
             return super().make_context(info_name, args, parent, **extra)
         try:
@@ -57,12 +57,12 @@ class WithDefault(Group):
         except click.UsageError as error:
             late = next((word for word in args if word in self.lazy), None)
             if late is not None and "unexpected extra argument" in error.message:
-                said = f"{args[0]}: write options of `{late}` after it: {info_name} {late} ..."
+                said = f"{args[0]}: options of `{late}` come after it: {info_name} {late} ..."
                 raise SettingsError(said) from error
             raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Only the name of a command is left to be parsed."""
+        """Parse only the name of the subcommand."""
         self.params, kept = [], self.params
         try:
             return super().parse_args(ctx, args)
@@ -80,23 +80,23 @@ OPTIONS = {
     "mutate evaluate": ("query-mutation/evaluate", "groundswell.experiments.query_mutation.options:Evaluate"),
     "evolve": ("prompt-evolution/evolve", "groundswell.experiments.prompt_evolution.options:Evolve"),
 }
-"""The commands of built-in experiments, and where their options are."""
+"""The commands of the built-in experiments and the location of their options."""
 LAZY = "groundswell.cli.lazy"
 MUTATE = {
-    "train": (f"{LAZY}:mutate train", "Train policies by PPO, and try them beside a bandit and baselines."),
-    "evaluate": (f"{LAZY}:mutate evaluate", "Try the policies of a run again, with the baselines."),
-    "report": ("groundswell.cli.reports:mutate_report", "Write the results of runs again."),
+    "train": (f"{LAZY}:mutate train", "Train policies with PPO, and compare them with a bandit and baselines."),
+    "evaluate": (f"{LAZY}:mutate evaluate", "Evaluate the policies of a run again, with the baselines."),
+    "report": ("groundswell.cli.reports:mutate_report", "Write the report of one or more runs again."),
 }
 EVOLVE = {
     "bench": ("groundswell.cli.evolve_bench:bench", "Measure how fast prompts are evaluated."),
-    "report": ("groundswell.cli.reports:evolve_report", "Write the results of a run again."),
+    "report": ("groundswell.cli.reports:evolve_report", "Write the report of a run again."),
 }
 
 
 def __getattr__(name: str) -> click.Command:
     """A command by the words that call it."""
     if name == "mutate":
-        about = "Learn which rewording of a query gets a guarded model of yours to give a planted dummy secret away."
+        about = "Learn which rewordings of a query make a guarded model reveal a planted dummy secret."
         return Group("mutate", about, MUTATE)
     if name == "evolve":
         return WithDefault(built_in(*OPTIONS[name], name), EVOLVE)

@@ -1,4 +1,4 @@
-"""What happens in a run, line by line, on standard error: all of it with -v, else what somebody may have to act on."""
+"""Logs events of a run on standard error: all of them with -v, otherwise those that may need action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG_WAIT = 5.0
 
 
 class Log:
-    """A listener that tells what happens."""
+    """A listener that logs events."""
 
     def __init__(self, *, verbose: bool, say: Callable[[str], None] = say) -> None:
         self._verbose = verbose
@@ -20,7 +20,7 @@ class Log:
         self._telling = EventLines()
 
     def __call__(self, event: Event) -> None:
-        """Tell of an event, if it is worth it."""
+        """Log an event, if it matters."""
         if self._verbose or _matters(event):
             for line in self._telling.lines(event):
                 self._say(line)

@@ -1,4 +1,4 @@
-"""Batches as they are seen: what the store knows of them, and what their providers say now."""
+"""Looks batches up: what the store knows about them, and their current state at the provider."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from groundswell.store.waves import StoredWave
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds within which a provider must answer somebody who waits at a terminal."""
+"""Timeout in seconds for a provider, while somebody waits at a terminal."""
 AT_ONCE = 8
 RECENT = 2 * 86_400.0
-"""How old batches may be that `list --all` shows: they are worked on for a day at the most."""
+"""Maximum age of the batches that `list --all` shows. A batch ends after one day at most."""
 SHOWN = 5
 
 
 class Problem(NamedTuple):
-    """Why a batch cannot be seen: in a few words, and in full."""
+    """Why the state of a batch is unknown: in a few words, and in full."""
 
     short: str
     message: str
 
 
 class Sight(NamedTuple):
-    """A batch: the wave of this store that it is, if it is one, and how its provider shows it, or why it does not."""
+    """A batch: its wave, if it is in this store, and its state at the provider or why that is unknown."""
 
     account: str
     transport: str
@@ -43,14 +43,14 @@ class Sight(NamedTuple):
 
     @property
     def batch(self) -> str | None:
-        """What the provider calls it, where that is known."""
+        """The provider's id, if it is known."""
         if self.info is not None:
             return self.info.id
         return None if self.wave is None else self.wave.batch
 
 
 class Providers:
-    """Asks providers about batches: `async with Providers() as providers`. Nothing is read before it is needed."""
+    """Queries providers about batches: `async with Providers() as providers`. Settings are read when needed."""
 
     def __init__(self, router: Router | None = None) -> None:
         self._loaded: Accounts | None = None
@@ -71,28 +71,28 @@ class Providers:
         return self._loaded
 
     def way(self, transport: str, account: str) -> Batching | Problem:
-        """How an account's batches are reached, or why they cannot be."""
+        """The batch API of an account, or why there is none."""
         try:
             way = self._router.transport(transport, account)
         except SettingsError as error:
             return Problem("not set up", str(error))
         if isinstance(way, Batching):
             return way
-        return Problem("not set up", f"{account} has no batch API of the kind {transport} as it is set up now")
+        return Problem("not set up", f"account {account}, as configured now, has no batch API of type {transport}")
 
     def way_of(self, wave: StoredWave) -> Batching | Problem:
-        """The same for a wave, which must have been sent with the key that the account has now."""
+        """The batch API for a wave, which must have been sent with the current key of the account."""
         way = self.way(wave.transport, wave.account)
         if isinstance(way, Batching) and wave.about.owner not in ("", way.owner):
             return Problem(
                 "another key",
-                f"it was sent with another key, or to another address, than {wave.account} has now: use that one "
-                f"again; if both belong to the same organisation, `groundswell batches adopt {wave.run}`",
+                f"it was sent with a different key or address than {wave.account} has now: use the former one; if "
+                f"both belong to the same organisation: groundswell batches adopt {wave.run}",
             )
         return way
 
     def ready(self, only: str | None = None) -> Iterator[tuple[str, Batching]]:
-        """The accounts with a batch API whose keys are here; those that share a key, once."""
+        """The accounts with a batch API and a key. Accounts that share a key appear once."""
         owners: set[str] = set()
         for name in self.accounts.names if only is None else (only,):
             try:
@@ -106,10 +106,10 @@ class Providers:
                 owners.add(way.owner)
                 yield name, way
             elif only is not None:
-                raise SettingsError(f"--account {only}: it has no batch API: `groundswell models list` shows accounts")
+                raise SettingsError(f"--account {only}: it has no batch API; list accounts: groundswell models list")
 
     async def look(self, wave: StoredWave) -> Sight:
-        """A wave as its provider shows it now."""
+        """A wave with its current state at the provider."""
         sight = Sight(wave.account, wave.transport, wave)
         way = self.way_of(wave)
         if isinstance(way, Problem):
@@ -124,7 +124,7 @@ class Providers:
         return sight._replace(info=found)
 
     async def listed(self, account: str, way: Batching, since: float) -> list[BatchInfo] | Problem:
-        """The batches of an account that were made after a time."""
+        """The batches of an account that were created after a time."""
 
         async def all_of_them() -> list[BatchInfo]:
             return [info async for info in way.listed(since)]
@@ -132,7 +132,7 @@ class Providers:
         return await self._asked(account, all_of_them())
 
     async def search(self, batch: str, only: str | None) -> Sight | None:
-        """A batch that no run of the store knows, on whichever account has it."""
+        """A batch that is not in the store, on any account."""
         problems: list[str] = []
         for name, way in self.ready(only):
             found = await self._asked(name, way.look(batch))
@@ -141,11 +141,11 @@ class Providers:
             if isinstance(found, Problem):
                 problems.append(f"{name}: {found.message}")
         if problems:
-            raise RunError(f"batch {batch} was not found, but not all accounts could be asked: {'; '.join(problems)}")
+            raise RunError(f"batch {batch} was not found; some accounts could not be queried: {'; '.join(problems)}")
         return None
 
     async def _asked(self, account: str, asking: Awaitable[T]) -> T | Problem:
-        """What a provider answers, if it does in time."""
+        """The answer of a provider, or why there is none in time."""
         try:
             async with self._gate, asyncio.timeout(PATIENCE):
                 return await asking
@@ -156,24 +156,24 @@ class Providers:
 
 
 NOT_ASKED = Problem("not asked", "")
-NOT_KNOWN = Problem("not known yet", "it is not known yet whether it was sent: resuming its run finds that out")
+NOT_KNOWN = Problem("not known yet", "it is unknown whether the batch was created; resuming its run finds out")
 
 
 def _gone(account: str, batch: str) -> Problem:
-    return Problem("not there", f"{account} knows no batch {batch} with the key that it has now")
+    return Problem("not found", f"the current key of {account} sees no batch {batch}")
 
 
 async def look_at(waves: Sequence[StoredWave], providers: Providers) -> list[Sight]:
-    """Waves as their providers show them now."""
+    """Waves with their current state at the providers."""
     return await asyncio.gather(*(providers.look(wave) for wave in waves))
 
 
 async def look_around(
     sights: Sequence[Sight], known: Iterable[str], providers: Providers
 ) -> tuple[list[Sight], dict[str, Problem]]:
-    """What the accounts have beside what the store knows; and the accounts that do not say.
+    """Adds batches that are not in the store. Also returns the accounts that could not be listed.
 
-    A batch that says which wave it is takes its place there.
+    A batch whose metadata names a wave without a known batch is merged into that wave.
     """
     seen = list(sights)
     unnamed = {(s.wave.run, s.wave.id): at for at, s in enumerate(sights) if s.wave and s.wave.batch is None}
@@ -194,7 +194,7 @@ async def look_around(
 
 
 def named(store: Store, text: str) -> StoredWave | None:
-    """The wave that somebody means: a provider's batch, or RUN/WAVE. None: no run knows such a batch."""
+    """The wave with a provider's batch id, or RUN/WAVE; None if it is not in the store."""
     wave = store.waves.of_batch(text)
     run, slash, number = text.rpartition("/")
     if wave is None and slash and (record := store.runs.find(run)) is not None:
@@ -205,23 +205,23 @@ def named(store: Store, text: str) -> StoredWave | None:
 
 
 def number_of(text: str) -> int:
-    """A wave's number as people write it; 0 for what is none."""
+    """The number of a wave; 0 if the text is not a number."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else 0
 
 
 def in_flight(store: Store) -> str:
-    """What there is, for those who gave a wrong name."""
+    """The batches in flight, for an error about a wrong name."""
     waves = store.waves.open()
     if not waves:
-        return "no run of this store has a batch in flight"
+        return "this store has no batches in flight"
     some = ", ".join(wave.title + (f" ({wave.batch})" if wave.batch else "") for wave in waves[:SHOWN])
     more = f" and {len(waves) - SHOWN} more" if len(waves) > SHOWN else ""
-    return f"in flight are {some}{more}"
+    return f"in flight: {some}{more}"
 
 
 def no_such(store: Store, text: str) -> RunError:
-    """Nobody knows a batch of that name."""
+    """The error for an unknown batch."""
     return RunError(
-        f"there is no batch {text}, in this store or on an account that is set up: {in_flight(store)}; "
-        "`groundswell batches list --all` shows what the accounts have"
+        f"there is no batch {text} in this store or on a configured account; {in_flight(store)}; "
+        "to list the batches of all accounts: groundswell batches list --all"
     )

@@ -1,4 +1,4 @@
-"""`groundswell new`: a file with an experiment of your own and its test, ready to run."""
+"""`groundswell new`: create a file with an experiment, and its test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundswell.cli.options import Json
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 
-EXPERIMENT = '''"""How often a model says yes. To run it: groundswell run {file} --help"""
+EXPERIMENT = '''"""Measures how often a model says yes. To see its options: groundswell run {file} --help"""
 
 from typing import Annotated
 
@@ -27,10 +27,10 @@ QUESTIONS = ("Is the sea salty?", "Can a whale fly?", "Is Rome in Italy?", "Is s
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Ask a model questions, and see how often it says yes."""
+    """Ask a model yes-or-no questions, and measure how often it says yes."""
 
-    model: Annotated[str, Meta(description="The model that is asked.")] = "local/smollm2"
-    repeats: Annotated[int, Meta(ge=1, description="How often each question is asked.")] = 5
+    model: Annotated[str, Meta(description="Model that answers the questions.")] = "local/smollm2"
+    repeats: Annotated[int, Meta(ge=1, description="Number of times each question is asked.")] = 5
 
 
 class Answer(msgspec.Struct):
@@ -45,7 +45,7 @@ class Question(msgspec.Struct, frozen=True):
 
 @program("{name}/question")
 async def question(trial: Trial, spec: Question) -> bool:
-    """One question, in one conversation. What it asks and returns is kept; a program does nothing else."""
+    """Ask one question in one conversation. Replies are journalled, so an interrupted run can be resumed."""
     answer = await trial.ask(spec.model, f"{{spec.text}} Answer yes or no.", into=Answer, max_tokens=20)
     trial.row(question=spec.text, yes=answer.yes)
     return answer.yes
@@ -56,7 +56,7 @@ class Analysis(msgspec.Struct):
 
 
 async def run_questions(run: Run, settings: Options) -> Analysis:
-    """Ask everything, then analyse what was recorded."""
+    """Run one trial per question and repetition, then analyse the recorded rows."""
     specs = [Question(settings.model, text, number) for number in range(settings.repeats) for text in QUESTIONS]
     async for _ in run.map(question, specs):
         pass
@@ -65,7 +65,7 @@ async def run_questions(run: Run, settings: Options) -> Analysis:
 
 experiment = Experiment("{name}", [Command("run", Options, [run_questions])])
 '''
-TEST = '''"""The experiment keeps to what every experiment must do. To run it: pytest {test}"""
+TEST = '''"""Checks that the experiment can be run, resumed and replayed. To run it: pytest {test}"""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def says_yes(request: Chat) -> str:
     return '{{"yes": true}}'
 
 
-def test_it_is_an_experiment(tmp_path: Path) -> None:
+def test_experiment(tmp_path: Path) -> None:
     options = {{"model": "scripted/{name}-yes", "repeats": 2}}
     check_experiment(experiment, options=options, folder=tmp_path, kill_at=())
 '''
@@ -89,25 +89,26 @@ def test_it_is_an_experiment(tmp_path: Path) -> None:
 def new(
     name: Annotated[
         str,
-        Meta(description="The name of the experiment: small letters, digits and dashes, as my-study."),
+        Meta(description="Name of the experiment: lower-case letters, digits and dashes, for example my-study."),
         Flag(argument=True, metavar="NAME"),
     ],
     *,
     json: Json = False,
 ) -> None:
-    """Write a file with an experiment and a file with its test, ready to run on the embedded model."""
+    """Create a file with an experiment, and a file with its test. Both run on the embedded model."""
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-        raise SettingsError(f"NAME {name}: give small letters, digits and dashes, as my-study", field="name")
+        said = "use lower-case letters, digits and dashes, for example my-study"
+        raise SettingsError(f"NAME {name}: {said}", field="name")
     module = name.replace("-", "_")
     file, test = Path(f"{module}.py"), Path(f"test_{module}.py")
     for path, text in ((file, EXPERIMENT), (test, TEST)):
         if path.exists():
-            raise SettingsError(f"NAME {name}: {path} is there already", field="name")
+            raise SettingsError(f"NAME {name}: {path} already exists", field="name")
         path.write_text(text.format(name=name, module=module, file=file, test=test))
     if json:
         output.print_json({"files": [str(file), str(test)]})
         return
-    output.line(f"written: {file}, {test}")
+    output.line(f"created {file} and {test}")
     output.line(f"to see its options: groundswell run {file} --help")
-    output.line(f"to run it on the model of this machine: groundswell run {file}")
+    output.line(f"to run it on the embedded model: groundswell run {file}")
     output.line(f"to test it: pytest {test}")

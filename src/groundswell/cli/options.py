@@ -13,14 +13,14 @@ from groundswell.experiments.options import COMMON, LIMITS, Flag
 
 RunName = Annotated[
     str,
-    Meta(description="The id or the name of a run."),
+    Meta(description="Id or name of a run."),
     Flag(argument=True, metavar="RUN", completes="runs"),
 ]
 Json = Annotated[bool, Meta(description="Print one JSON object on standard output."), Flag(group=COMMON)]
-Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
+Yes = Annotated[bool, Meta(description="Do not ask for confirmation."), Flag("-y")]
 Estimate = Annotated[
     bool,
-    Meta(description="Say what it would use, cost and take. Sends nothing, and needs no key."),
+    Meta(description="Predict requests, tokens, cost and time, and exit. Sends nothing and needs no key."),
     Flag(group=LIMITS, usual=True),
 ]
 
@@ -32,13 +32,13 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Annotated[
         str,
-        Meta(description="The file that holds the runs."),
+        Meta(description="SQLite file with runs, replies and entities."),
         Flag(variable="GROUNDSWELL_STORE", metavar="PATH", group=COMMON, completes="files"),
     ] = DEFAULT_STORE
     json: Json = False
     verbose: Annotated[
         bool,
-        Meta(description="Say more: what is sent and retried, and tracebacks of errors."),
+        Meta(description="Log requests and retries. Errors come with a traceback."),
         Flag("-v", group=COMMON),
     ] = False
 
@@ -49,16 +49,16 @@ class Terminal(StoreFlags, frozen=True, kw_only=True):
     estimate: Estimate = False
     out: Annotated[
         Path | None,
-        Meta(description="Where the results go. (results/NAME.)"),
+        Meta(description="Folder for the report and the data files. The default is results/NAME."),
         Flag("-o", metavar="FOLDER", usual=True, completes="files"),
     ] = None
     config: Annotated[
         Path | None,
-        Meta(description="Options from a TOML file; flags go before it."),
+        Meta(description="Read options from a TOML file. Flags override the file."),
         Flag(metavar="FILE.toml", group=COMMON, completes="files"),
     ] = None
     print_config: Annotated[
         bool,
-        Meta(description="Print the options as a TOML file, with what they stand for; start nothing."),
+        Meta(description="Print the resolved options as TOML, and exit without starting a run."),
         Flag(group=COMMON),
     ] = False

@@ -1,4 +1,4 @@
-"""Results of runs: the folder of a run, its files, what is said at the end, and `runs report`."""
+"""Results of runs: their folder, their files, the summary at the end, and `runs report`."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
 
 RunNames = Annotated[
     list[str],
-    Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
+    Meta(description="Ids or names of runs. Several runs are pooled. They may differ only in their seed."),
     Flag(argument=True, metavar="RUN...", completes="runs"),
 ]
 Out = Annotated[
     Path | None,
-    Meta(description="Where the files go. (Where the run put them.)"),
+    Meta(description="Folder for the report and the data files. The default is the folder of the run."),
     Flag("-o", metavar="FOLDER", usual=True, completes="files"),
 ]
 
 
 ReportForm = Annotated[
     ReportFormat,
-    Meta(description="The form of the report: a page, Markdown, or the blocks as JSON. The data files are the same."),
+    Meta(description="Format of the report. The data files are the same for all of them."),
     Flag(usual=True),
 ]
 
 
 class Reporting(Outputs):
-    """The results of one run, and what is said of them at the end."""
+    """Writes the results of one run, and prints its findings."""
 
     def __init__(self, results: Results, store: str, *, config: str) -> None:
         super().__init__(results, lambda: opened(store), config)
@@ -65,12 +65,12 @@ class Reporting(Outputs):
 
     @property
     def listeners(self) -> list[Listener]:
-        """Those of the results, and one that writes down where they go."""
-        with output.working("getting ready"):
+        """The listeners of the results, and one that records their folder."""
+        with output.working("preparing"):
             return super().listeners
 
     def report(self, summary: Summary, faults: Sequence[FaultCount]) -> None:
-        """Write the files, then say what came of the run. Files come first: whoever reads may stop reading."""
+        """Write the files, then print the findings. Files come first, since the reader of a pipe may stop early."""
         with opened(self._store) as held:
             record = held.runs.get(summary.run_id)
             written = Written()
@@ -86,13 +86,13 @@ class Reporting(Outputs):
 
 
 def show(results: Results, held: Store, records: Sequence[RunRecord], written: Written, store: str) -> None:
-    """What came of runs, and where there is more."""
+    """Print the findings of runs, the files, and further commands."""
     report = written.report or results.report(held, records)
     print_findings(results, report)
     more = [] if written.page is None else [f"report: {shlex.quote(str(written.page))}"]
     if written.files:
         names = ", ".join(_within(file, results.folder) for file in written.files)
-        where = f"written to {shlex.quote(str(results.folder))}" if written.page is None else "beside it"
+        where = f"files in {shlex.quote(str(results.folder))}" if written.page is None else "files beside it"
         more.append(f"{where}: {names}")
     for what, command in results.hints(held, records[0], report):
         more.append(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
@@ -101,7 +101,7 @@ def show(results: Results, held: Store, records: Sequence[RunRecord], written: W
 
 
 def print_findings(results: Results, report: Report) -> None:
-    """The findings of runs on a terminal."""
+    """Print the findings of runs."""
     from rich.table import Table
     from rich.text import Text
 
@@ -122,7 +122,7 @@ def print_findings(results: Results, report: Report) -> None:
 
 
 def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Results | None:
-    """What a stored run leaves, in the folder where it was; None for a run of no known experiment."""
+    """The results of a stored run in its folder; None if its experiment is unknown."""
     command = command_of_run(record)
     if command is None:
         return None
@@ -130,7 +130,7 @@ def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Resul
 
 
 def report(flags: StoreFlags, runs: RunNames, *, out: Out = None, format: ReportForm = "html") -> None:
-    """Write the results of a run again, and say what came of it."""
+    """Write the report and data files of one or more runs again, and print their findings."""
     write_again(flags, runs, out, format)
 
 
@@ -142,7 +142,7 @@ def write_again(
     experiment: str | None = None,
     told: Sequence[str] = ("run", "runs"),
 ) -> None:
-    """Write the results of runs that are stored, and show them; `told` is how JSON says which runs they are."""
+    """Write and show the results of stored runs. `told` names the JSON keys that identify the runs."""
     with opened(flags.store) as held:
         records = [held.runs.get(run) for run in dict.fromkeys(runs)]
         for record in records:
@@ -167,20 +167,20 @@ def write_again(
 def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> None:
     known = command_of_run(record) is not None and (record.driver or "").partition("/")[0]
     if not known or experiment not in (None, known):
-        kind = f"of experiment {experiment}" if experiment else "of an experiment that is known here"
-        raise SettingsError(f"run {record.title!r} is no run {kind}, so there is no report of it")
+        kind = f"of experiment {experiment}" if experiment else "of a known experiment"
+        raise SettingsError(f"run {record.title!r} is not a run {kind}, so it has no report")
     if record.analysis is None:
-        go_on = output.command(f"runs resume {record.id}", store)
-        raise SettingsError(f"run {record.title!r} is not done: `{go_on}` goes on with it")
+        resume = output.command(f"runs resume {record.id}", store)
+        raise SettingsError(f"run {record.title!r} is not finished, so it has no report yet; to resume it: {resume}")
 
 
 def mutate_report(flags: StoreFlags, runs: RunNames, *, out: Out = None, format: ReportForm = "html") -> None:
-    """Write the results of a run again; of several that differ in their seed alone, pooled."""
+    """Write the report of a run again. Several runs that differ only in their seed are pooled."""
     write_again(flags, runs, out, format, "query-mutation", ("runs",))
 
 
 def evolve_report(flags: StoreFlags, run: RunName, *, out: Out = None, format: ReportForm = "html") -> None:
-    """Write the results of a run again."""
+    """Write the report of a run again."""
     write_again(flags, [run], out, format, "prompt-evolution", ("run",))
 
 

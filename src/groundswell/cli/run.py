@@ -1,4 +1,4 @@
-"""`groundswell run`: an experiment or a driver of your own, from a file or a module."""
+"""`groundswell run`: run your own experiment or driver from a file or a module."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ T = TypeVar("T")
 
 
 class OfDriver(msgspec.Struct, frozen=True, kw_only=True):
-    """How the settings of a driver are given, beside a flag for each."""
+    """Options that set the driver's settings, in addition to one flag per field."""
 
     settings: Annotated[
         Path | None,
-        Meta(description="The driver's settings, as a JSON object."),
+        Meta(description="JSON file with the settings of the driver."),
         Flag(metavar="FILE.json", completes="files"),
     ] = None
     change: Annotated[
         tuple[str, ...],
-        Meta(description="One field of the settings; the value is JSON, or else text. May be repeated."),
+        Meta(description="Set one field of the settings. The value is read as JSON, else as text. May be repeated."),
         Flag(long="--set", metavar="FIELD=VALUE"),
     ] = ()
     estimate: Estimate = False
 
 
 class Run(Command):
-    """The command; what it takes besides depends on what it is to run."""
+    """The command `run`. Its further options depend on the target."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Look at the target, if there is one, and go on with its own command."""
+        """Load the target, if there is one, and continue with the command made from it."""
         if not args or args[0].startswith("-"):
             return super().make_context(info_name, args, parent, **extra)
         target, rest = args[0], args[1:]
@@ -62,7 +62,7 @@ class Run(Command):
 
 
 def _of_experiment(experiment: Experiment, target: str) -> click.Command:
-    """Its command; of several, the next word says which."""
+    """The command of an experiment. If it has several, the next word chooses one."""
     words = f"run {os.path.basename(target)}"
     if len(experiment.commands) == 1:
         return command_for(experiment, experiment.commands[0].name, words)
@@ -92,7 +92,7 @@ def _part(kind: type[T], given: Mapping[str, Given]) -> T:
 
 
 def _settings_fields(driver: Driver) -> dict[str, Field]:
-    """The fields of a driver's settings, as flags; none is required here, since --settings may have them."""
+    """The fields of a driver's settings as flags. None is required here, since --settings may contain it."""
     kind = settings_type(driver)
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return {}
@@ -112,7 +112,7 @@ def _drive(driver: Driver, settings: Any, flags: StoreFlags, choices: RunChoices
         before = None if choices.name is None else engine.store.runs.find(choices.name)
         summary = await engine.drive(driver, settings, name=choices.name, seed=choices.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
-            output.say(f"nothing was asked: {choices.name} is a run that you have, and these are its figures")
+            output.say(output.already_done(summary))
         return summary
 
     run_and_report(work, flags, choices)
@@ -125,13 +125,13 @@ def _without_target(given: Mapping[str, Given]) -> None:
 TARGET = Field(
     "target",
     str,
-    description="An experiment or a driver: file.py, file.py:driver or module:driver. `run TARGET --help` shows its "
-    "flags.",
+    description="An experiment or a driver: file.py, file.py:driver or module:driver. To see its flags: run TARGET "
+    "--help.",
     flag=Flag(argument=True, metavar="TARGET", completes="files"),
 )
 run = Run(
     "run",
     _without_target,
     [TARGET, *fields_of(StoreFlags).values(), *fields_of(RunChoices).values(), *fields_of(OfDriver).values()],
-    "Run an experiment of your own, or an `async def driver(run, settings)`.",
+    "Run your own experiment, or an `async def driver(run, settings)`.",
 )

@@ -1,10 +1,11 @@
-"""Running anything from the command line: the event loop, progress, signals, and what is said at the end."""
+"""Runs work from the command line: event loop, progress, signals, and the final summary."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
@@ -39,25 +40,26 @@ if TYPE_CHECKING:
 Work = Callable[[Engine], Awaitable[Summary]]
 Code = Callable[[Summary], int]
 Report = Callable[[Summary, "Sequence[FaultCount]"], None]
-"""How a command says what a run came to, where it is not JSON."""
+"""Prints the outcome of a run, without --json."""
 
 UNFINISHED = ("interrupted", "stopped", "failed")
-STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
-LEFT = "stopping; what is in batches is not waited for"
-ALL_LIVE = "all requests went live, in spite of --via batch: -v says why while a run goes on"
+STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to stop at once"
+LEFT = "stopping without waiting for provider batches; they continue"
+ALL_LIVE = "all requests were sent live, despite --via batch; -v logs the reason during a run"
 LIMITS = {
-    "budget of $": "--budget USD",
-    "calls is used up": "--max-calls N",
-    "tokens is used up": "--max-tokens N",
-    "time limit": "--deadline SECONDS",
+    r"time limit": "--deadline SECONDS",
+    r"\d (calls|requests)": "--max-calls N",
+    r"\d tokens": "--max-tokens N",
+    r"\$": "--budget USD",
 }
+"""Patterns in the reason why a run ended, and the flag of that limit."""
 HELD_UP = 1.0
-"""Seconds after which a signal that the event loop has not taken means that the loop is held up."""
-ENDING = "ending at once; everything that was acknowledged is in the store"
+"""Seconds after which a pending signal means that the event loop is blocked."""
+ENDING = "stopping at once; all replies received so far are in the store"
 
 
 class Ended(NamedTuple):
-    """How work ended: with a run's summary, with an error, or, when a run failed, with both."""
+    """How work ended: with the summary of a run, with an error, or with both if a run failed."""
 
     summary: Summary | None
     error: Exception | None = None
@@ -79,11 +81,11 @@ def run_and_report(
     code: Code = exit_code_of,
     listeners: Sequence[Listener] = (),
 ) -> NoReturn:
-    """Do work on the store, say how it ended, and exit with the status of that."""
+    """Do work on the store, print how it ended, and exit with its status."""
     if choices.account:
-        load_here(choices.account)  # a mistake in a flag is told before there is a run
+        load_here(choices.account)  # report a wrong flag before a run exists
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
-    with above:  # what an experiment prints must not get into the JSON
+    with above:  # output of an experiment must not mix with the JSON
         ended = None
         while ended is None or _may_go_on(ended):
             ended = carry_out(
@@ -100,7 +102,7 @@ def run_and_report(
 
 
 def _may_go_on(ended: Ended) -> bool:
-    """Whether work that was refused before it began may be done after all, because the user has just said so."""
+    """Whether the user has just confirmed the trust that was missing, so that the work can be tried again."""
     return ended.summary is None and isinstance(ended.error, NotTrusted) and confirmed(ended.error)
 
 
@@ -113,7 +115,7 @@ def carry_out(
     verbose: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> Ended:
-    """Open an engine and do work with it, on the fastest loop there is."""
+    """Open an engine and do work with it, on the fastest available event loop."""
 
     def make() -> Engine:
         told: list[Listener] = [Log(verbose=verbose), *listeners]
@@ -125,7 +127,7 @@ def carry_out(
         try:
             ended = runner.run(_supervise(work, make))
         finally:
-            if ended is None or not ended.at_once:  # closing waits for threads, and these may take long
+            if ended is None or not ended.at_once:  # closing waits for threads, which may take long
                 runner.close()
         return ended
 
@@ -141,13 +143,13 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
                 except asyncio.CancelledError:
                     if not interruption.count:
                         raise
-                except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
+                except Exception as raised:  # noqa: BLE001  the edge of the experiment: printed by `finish`
                     error = explained(raised)
         return Ended(_summary(engine, error), error, at_once=interruption.count > 1, figures=engine.figures)
 
 
 def _summary(engine: Engine, error: Exception | None) -> Summary | None:
-    """The run that was worked on last, if the store can still be read."""
+    """The summary of the latest run, if the store can still be read."""
     if engine.latest is None:
         return None
     try:
@@ -159,10 +161,10 @@ def _summary(engine: Engine, error: Exception | None) -> Summary | None:
 
 
 class Interruption:
-    """Ctrl-C, SIGTERM and SIGHUP: the first stops the open runs, the second ends at once. Both leave them resumable.
+    """Ctrl-C, SIGTERM and SIGHUP. The first stops the open runs, the second ends at once. Both can be resumed.
 
-    After the second, nothing is waited for: a third ends the process where it is. A computation that holds up the event
-    loop keeps it from taking signals. `_arrived` runs even then.
+    After the second, nothing is waited for: a third ends the process where it is. `_arrived` runs even if a
+    computation blocks the event loop.
     """
 
     def __init__(self, engine: Engine, task: asyncio.Future[Any]) -> None:
@@ -176,7 +178,7 @@ class Interruption:
     def __enter__(self) -> Interruption:
         for number in self._before:
             self._loop.add_signal_handler(number, self._signalled)
-            signal.signal(number, self._arrived)  # beside the loop's own way to hear of it
+            signal.signal(number, self._arrived)  # the loop still receives it through its wake-up descriptor
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,12 +187,12 @@ class Interruption:
             signal.signal(number, _end if self.count > 1 else handler)
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
-        """End at once if the loop has not taken an earlier signal for a while."""
+        """End at once if the loop has not handled an earlier signal for a while."""
         now = time.monotonic()
         if self._waiting_since is None:
             self._waiting_since = now
         elif now - self._waiting_since >= HELD_UP:
-            with contextlib.suppress(RuntimeError):  # the stream may be in use by what was interrupted
+            with contextlib.suppress(RuntimeError):  # the interrupted code may hold the stream
                 output.say(ENDING)
             os._exit(output.INTERRUPTED)
 
@@ -210,7 +212,7 @@ class Interruption:
 
 
 def _stopping(runs: Sequence[Run]) -> str:
-    """What is waited for, and what is not: batches go on without us."""
+    """What is waited for: replies in flight, but not provider batches."""
     batches = [batch.account for run in runs for batch in run.batches_in_flight]
     if not batches:
         return STOPPING
@@ -227,7 +229,7 @@ def finish(
     report: Report = output.print_outcome,
     code: Code = exit_code_of,
 ) -> int:
-    """Say how work ended; returns the exit status."""
+    """Print how work ended, and return the exit status."""
     summary, error, at_once, figures = ended
     if summary is not None and json:
         output.print_json(_stored(summary, store))
@@ -237,7 +239,9 @@ def finish(
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
-    elif summary is not None and summary.status == "failed":  # the driver ended all the same, with what there was
+        if json and summary is None:
+            output.print_json_error(error)
+    elif summary is not None and summary.status == "failed":  # the driver still ended, with the results so far
         output.echo(f"error: {summary.error}", err=True)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
     if summary is not None and not mended_first and (advice := _advice(summary, store)) is not None:
@@ -250,13 +254,13 @@ def finish(
 
 
 def _stored(summary: Summary, store: str) -> Summary:
-    """A summary with its analysis as it is stored, to the letter."""
+    """A summary with its analysis exactly as it is stored."""
     with opened(store) as held:
         return summarise(held.runs.get(summary.run_id))
 
 
 def _say_travelled(summary: Summary, store: str) -> None:
-    """Say how many replies came in batches, where any did or should have: that is what half the price depends on."""
+    """Print how many replies came in batches, if any did or should have: only those are half price."""
     with opened(store) as held:
         record = held.runs.get(summary.run_id)
         came = held.waves.came(record)
@@ -267,7 +271,7 @@ def _say_travelled(summary: Summary, store: str) -> None:
 
 
 def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
-    """Why trials of a run are missing: a model that is not there, or an address, should be seen at once."""
+    """Why trials of a run are missing."""
     if not summary.trials.missing:
         return ()
     with opened(store) as held:
@@ -276,13 +280,13 @@ def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
 
 @contextlib.contextmanager
 def interruptible(ended: Ended, store: str) -> Iterator[None]:
-    """Say what is left to do if a signal comes while the results of a run are printed and its report is written."""
+    """Handle a signal that arrives while the report of a run is written and printed."""
     before = {} if ended.at_once else {number: signal.signal(number, _interrupt) for number in stop_signals()}
     try:
         yield
     except KeyboardInterrupt:
         resume = "" if ended.summary is None else output.command(f"runs resume {ended.summary.run_id}", store)
-        output.say("interrupted; the run is in the store" + (resume and f"; to see its results: {resume}"))
+        output.say("interrupted; the run is in the store" + (resume and f"; to write its report: {resume}"))
         raise click.exceptions.Exit(output.INTERRUPTED) from None
     finally:
         for number, handler in before.items():
@@ -294,7 +298,7 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def _end(*_: object) -> NoReturn:
-    """End the process from a handler, which must not flush: it may have come in the middle of that."""
+    """End the process from a signal handler. It must not flush, since it may have interrupted a flush."""
     os._exit(output.INTERRUPTED)
 
 
@@ -306,38 +310,37 @@ def leave_at_once() -> NoReturn:
 
 
 def _advice(summary: Summary, store: str) -> str | None:
-    """What can be done about a run that is not complete."""
+    """What to do about a run that is not complete."""
     resume = output.command(f"runs resume {summary.run_id}", store)
     trials = summary.trials
     if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
         if accounts := _waiting_at(summary, store):
-            go_on = "goes" if len(accounts) == 1 else "go"
-            return f"{output.in_flight(accounts)}, which {go_on} on without us\n{_to_collect(accounts)}: {resume}"
-        return f"to go on where it stopped: {resume}"
+            return f"{output.in_flight(accounts)}\n{_to_collect(accounts)}: {resume}"
+        return f"to resume: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
-        return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
+        return f"to see why trials are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "completed" and (accounts := _waiting_at(summary, store)):
         show = output.command("batches list", store)
-        return f"{output.in_flight(accounts)}, which could not be called off: {show}"
+        return f"{output.in_flight(accounts)}, which could not be cancelled: {show}"
     if summary.status == "partial":
         more = f"{resume} {_limit_reached(summary.error or '')}"
         if accounts := _waiting_at(summary, store):
             return f"{output.in_flight(accounts)}\n{_to_collect(accounts)} with a larger limit: {more}"
-        return f"to go on with a larger limit: {more}"
+        return f"to resume with a larger limit: {more}"
     return None
 
 
 def _to_collect(accounts: Sequence[str]) -> str:
-    return f"to collect {'it' if len(accounts) == 1 else 'them'} and go on"
+    return f"to collect {'it' if len(accounts) == 1 else 'them'} and resume"
 
 
 def _waiting_at(summary: Summary, store: str) -> list[str]:
-    """The accounts that have batches of a run, each as often as it has one."""
+    """The accounts of the open batches of a run, one entry per batch."""
     with opened(store) as held:
         return [wave.account for wave in held.waves.open(held.runs.get(summary.run_id))]
 
 
 def _limit_reached(why: str) -> str:
-    """The flag of the limit that ended a run, by what was said of it."""
-    return next((flag for words, flag in LIMITS.items() if words in why), " ".join(LIMITS.values()))
+    """The flag of the limit that ended a run."""
+    return next((flag for words, flag in LIMITS.items() if re.search(words, why)), " ".join(LIMITS.values()))

@@ -1,4 +1,4 @@
-"""`groundswell runs`: look at the runs of a store, go on with them, and take their results away."""
+"""`groundswell runs`: list, show, resume, export and delete the runs of a store."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount, TrialResult
 
-app = Group("runs", "Look at runs, go on with them, export their results.")
+app = Group("runs", "List, show, resume, verify, export and delete runs.")
 app.add("export")(export)
 app.add("report")(report)
 LONGEST = 2000
-"""So many characters of the settings are shown."""
+"""Maximum number of characters of the settings that `show` prints."""
 
 
 @app.add("list")
@@ -76,15 +76,19 @@ def show(
     flags: StoreFlags,
     run: RunName,
     *,
-    trial: Annotated[str | None, Meta(description="Show what was said in this trial."), Flag(metavar="KEY")] = None,
+    trial: Annotated[
+        str | None, Meta(description="Show the transcript of the trial with this key."), Flag(metavar="KEY", usual=True)
+    ] = None,
     prompts: Annotated[
         bool,
         Meta(
-            description="With --trial: load the program of the run to show its prompts too. Its file must be trusted."
+            description="Show the prompts too, together with --trial. This executes the program of the run, so its "
+            "file must be trusted."
         ),
+        Flag(usual=True),
     ] = False,
 ) -> None:
-    """Show a run: how it was started, how far it is, and why trials are missing; or what was said in one trial."""
+    """Show a run: its settings, its progress and why trials are missing. Or show the transcript of one trial."""
     from groundswell.cli.reports import print_findings, results_of
 
     with opened(flags.store) as store:
@@ -129,8 +133,8 @@ def show(
         _say_waiting(waiting, flags.store)
         if details["status"] == "interrupted" and record.counters.at_risk:
             output.say(
-                "the process that ran this was killed: requests that were in flight may have been paid for, and are "
-                f"counted when the run is resumed: {output.command(f'runs resume {record.id}', flags.store)}"
+                "the process of this run was killed. Requests that were in flight may be billed; their cost is counted "
+                f"when the run is resumed: {output.command(f'runs resume {record.id}', flags.store)}"
             )
 
 
@@ -141,17 +145,22 @@ def resume(
     run: RunName,
     *,
     accept_changes: Annotated[
-        bool, Meta(description="Go on although programs changed: recorded replies are scored anew.")
+        bool,
+        Meta(
+            description="Resume although the source of its programs has changed. Recorded replies are kept and "
+            "scored with the new source."
+        ),
+        Flag(usual=True),
     ] = False,
-    retry_missing: Annotated[bool, Meta(description="Give the trials that are missing a new attempt.")] = False,
+    retry_missing: Annotated[bool, Meta(description="Run the missing trials again."), Flag(usual=True)] = False,
     out: Annotated[
         Path | None,
-        Meta(description="Where the results go. (Where the run put them.)"),
-        Flag("-o", metavar="FOLDER", completes="files"),
+        Meta(description="Folder for the report and the data files. The default is the folder of the run."),
+        Flag("-o", metavar="FOLDER", usual=True, completes="files"),
     ] = None,
     estimate: Estimate = False,
 ) -> None:
-    """Go on with a run where it was left, and write its results. A finished one prints its summary again."""
+    """Resume an interrupted run and write its results. A complete run only prints its summary again."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.reports import Reporting, results_of
     from groundswell.cli.running import exit_code_of, run_and_report
@@ -187,7 +196,7 @@ def resume(
 
 @app.add()
 def verify(flags: StoreFlags, run: RunName) -> None:
-    """Run every trial again over its journal: do its programs still ask and find the same? Calls no model."""
+    """Replay every trial on its journal, and check for the same requests and results. Sends nothing."""
     from groundswell import compose
     from groundswell.engine.replay import Verification
 
@@ -204,9 +213,9 @@ def verify(flags: StoreFlags, run: RunName) -> None:
         output.print_json({"run_id": record.id, "ok": found.ok} | msgspec.to_builtins(found))
     else:
         output.line(
-            f"run {record.title}: {found.same} of {found.trials} trials are the same ({found.asks} asks replayed); "
-            f"{found.other_asks} ask something else, {found.other_results} find something else, "
-            f"{found.unfinished} are unfinished"
+            f"run {record.title}: {found.same} of {found.trials} trials are identical ({found.asks} requests "
+            f"replayed); {found.other_asks} with different requests, {found.other_results} with different results, "
+            f"{found.unfinished} unfinished"
         )
         for difference in found.differences:
             output.line(f"  {difference}")
@@ -215,7 +224,7 @@ def verify(flags: StoreFlags, run: RunName) -> None:
 
 @app.add()
 def cancel(flags: StoreFlags, run: RunName) -> None:
-    """Ask the process that works on a run to stop. What it has in flight is still recorded."""
+    """Ask the process that works on a run to stop. Replies in flight are still recorded."""
     with opened(flags.store) as store:
         record = store.runs.get(run)
         there = store.runs.request_cancel(record)
@@ -223,9 +232,9 @@ def cancel(flags: StoreFlags, run: RunName) -> None:
     if flags.json:
         output.print_json({"run_id": record.id, "process": there, "status": status})
     elif there:
-        output.line(f"run {record.title}: the process that works on it was asked to stop")
+        output.line(f"run {record.title}: asked its process to stop")
     else:
-        output.line(f"run {record.title}: no process works on it; it is {status}")
+        output.line(f"run {record.title}: no process is working on it; its status is {status}")
 
 
 @app.add()
@@ -240,9 +249,8 @@ def delete(
         record = store.runs.get(run)
         if not yes:
             settled, waiting = record.counters.settled, [wave.account for wave in store.waves.open(record)]
-            going_on = f" {output.in_flight(waiting)}: they go on, and are paid for in vain." if waiting else ""
-            asked = f"Delete run {record.title} with the outcomes of {settled} trials?{going_on}"
-            output.confirm(asked)
+            lost = f" {output.in_flight(waiting)}: you pay for them, but their results are lost." if waiting else ""
+            output.confirm(f"Delete run {record.title} with the outcomes of {settled} trials?{lost}")
         store.runs.delete(record)
     if flags.json:
         output.print_json({"run_id": record.id, "deleted": True})
@@ -256,23 +264,23 @@ def fork(
     how: HowToRun,
     run: RunName,
     *,
-    name: Annotated[str | None, Meta(description="A name for the new run.")] = None,
+    name: Annotated[str | None, Meta(description="Name of the new run."), Flag(metavar="NAME", usual=True)] = None,
     at: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(
-            description="Ask anew from this position of every trial on (0 is its first ask); without it every reply "
-            "that still fits is reused."
+            description="Send requests again from this position of every trial on; 0 is the first request. By "
+            "default every reply to an unchanged request is reused."
         ),
-        Flag(metavar="POSITION"),
+        Flag(metavar="POSITION", usual=True),
     ] = None,
     change: Annotated[
         list[str] | None,
         Meta(description="Change a field of the settings. May be repeated."),
-        Flag(long="--set", metavar="FIELD=VALUE"),
+        Flag(long="--set", metavar="FIELD=VALUE", usual=True),
     ] = None,
     estimate: Estimate = False,
 ) -> None:
-    """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
+    """Start a new run from an existing one, with changes. Replies to unchanged requests are reused at no cost."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.running import run_and_report
     from groundswell.program.request import canonical
@@ -281,7 +289,7 @@ def fork(
     with opened(flags.store) as store:
         parent = store.runs.get(run)
         if parent.driver is None:
-            raise RunError(f"run {parent.title!r} was started by a script, which only the script can do again")
+            raise RunError(f"run {parent.title!r} was started by a script, so only the script can start it again")
         driver = load_driver_of(parent)
         assert driver is not None
         settings = build_settings(driver, _decoded(parent.settings), change or [])
@@ -292,7 +300,7 @@ def fork(
 
 
 def _described(store: Store, record: RunRecord) -> dict[str, Any]:
-    """A run as `list` and `show` have it: its summary, and when it was."""
+    """A run as `list` and `show` print it: its summary, status and times."""
     summary: dict[str, Any] = msgspec.to_builtins(summarise(record))
     return summary | {
         "status": store.runs.state(record),
@@ -311,13 +319,13 @@ def _print_details(
 ) -> None:
     output.print_summary(msgspec.convert(details, Summary))
     created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(details["created_at"]))
-    output.line(f"  begun   {created}, {output.age(details['age_seconds'])} ago; seed {details['seed']}")
+    output.line(f"  started {created}, {output.age(details['age_seconds'])} ago; seed {details['seed']}")
     _print_replies(**details["replies"])
     if details["driver"]:
         output.line(f"  driver  {details['driver']}")
         output.line(f"  with    {_shortened(msgspec.json.encode(details['settings']).decode())}")
     if details["parent"]:
-        where = "" if details["cut"] is None else f", asked anew from position {details['cut']} on"
+        where = "" if details["cut"] is None else f", requests sent again from position {details['cut']} on"
         output.line(f"  fork    of {details['parent']}{where}")
     output.print_missing(faults)
     if first is not None:
@@ -326,37 +334,37 @@ def _print_details(
 
 
 def _told_by(results: Results, record: RunRecord, details: dict[str, Any]) -> dict[str, Any]:
-    """The details of a run whose experiment says more than its analysis does."""
+    """The details of a run whose experiment prints its own findings."""
     summary = results.summary(summarise(record), record)
     return details | {"analysis": None, "trials": msgspec.to_builtins(summary.trials)}
 
 
 def _shortened(text: str) -> str:
-    """Settings on a line; they may hold thousands of problems."""
+    """Settings on one line, shortened: they may contain thousands of problems."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters; --json has them all)"
 
 
 def _say_waiting(accounts: Sequence[str], store: str) -> None:
-    """Say that there are batches, where there are."""
+    """Print the number of batches in flight, if any."""
     if accounts:
         output.say(f"{output.in_flight(accounts)}: {output.command('batches list', store)}")
 
 
 def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) -> None:
-    """How many replies there are; and a warning where trials went alike, as they do at a temperature of 0."""
+    """The number of replies, and a warning if trials are identical, as they are at temperature 0."""
     if n:
-        output.line(f"  replies {n:,}, of them {distinct:,} distinct by request and answer")
+        output.line(f"  replies {n:,} ({distinct:,} distinct pairs of request and reply)")
     if distinct_trials < trials:
         sequences = "sequence" if distinct_trials == 1 else "sequences"
         output.line(
-            f"  warning {trials:,} usable trials, but {distinct_trials:,} distinct {sequences} of replies: unless "
-            "each was drawn anew and came out the same by chance, n is not the number of independent samples",
+            f"  warning {trials:,} usable trials have only {distinct_trials:,} distinct {sequences} of replies. The "
+            "trials may not be independent samples, for example at temperature 0.",
             "yellow",
         )
 
 
 def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *, prompts: bool) -> None:
-    """What was recorded of a trial; with its program loaded, that is run again over it to show what was asked."""
+    """The record of a trial. If its program is loaded, it is replayed to show the prompts."""
     from groundswell.engine.stored import StoredRun
     from groundswell.program.trial import find_program
 
@@ -387,9 +395,9 @@ def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *,
 
 
 def _without_prompts(record: RunRecord, found: Transcript, store: str, *, prompts: bool) -> str:
-    """Why only replies are shown, and what to do about it."""
+    """Why only replies are shown, and how to see the prompts."""
     program = words.visible(found.program)
     if prompts or record.driver is None:
-        return f"the program {program} cannot be found, so only replies are shown"
+        return f"program {program} was not found, so only replies are shown"
     command = output.command(f"runs show {record.id} --trial {shlex.quote(words.visible(found.key))} --prompts", store)
-    return f"the program {program} is not loaded, so only replies are shown; to see the prompts: {command}"
+    return f"program {program} is not loaded, so only replies are shown; to see the prompts: {command}"

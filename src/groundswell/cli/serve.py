@@ -1,4 +1,4 @@
-"""`groundswell serve`: the REST API, until it is stopped."""
+"""`groundswell serve`: serve the REST API."""
 
 from __future__ import annotations
 
@@ -20,61 +20,68 @@ PORT = 8000
 
 
 class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """How the server is set up."""
+    """The options of `groundswell serve`."""
 
     host: Annotated[
         str,
-        Meta(description="The address to listen on. Any but this machine's own needs a token."),
+        Meta(description="Address to listen on. Addresses other than localhost require --token."),
     ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port.")] = PORT
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on. 0 chooses a free one.")] = PORT
     model: Annotated[
         str | None,
-        Meta(description="Who speaks where a request names nobody. (The alias `default`, or local/smollm2.)"),
-        Flag("-m", metavar="MODEL"),
+        Meta(description="Model for requests that name none. The default is the alias `default`, else local/smollm2."),
+        Flag("-m", metavar="MODEL", completes="models"),
     ] = None
     token: Annotated[
         str | None,
         Meta(
-            description="What clients must send, as `Authorization: Bearer TOKEN`. The variable keeps it out of `ps`."
+            description="Token that clients must send as `Authorization: Bearer TOKEN`. Prefer the environment "
+            "variable GROUNDSWELL_TOKEN, which does not show up in the process list."
         ),
         Flag(metavar="TOKEN", variable="GROUNDSWELL_TOKEN"),
     ] = None
     cors_origin: Annotated[
         list[str] | None,
-        Meta(description="Let pages of this site call the server from a browser. May be repeated. (None may.)"),
+        Meta(
+            description="Allow pages of this origin to call the server from a browser. May be repeated. By default "
+            "no origin is allowed."
+        ),
         Flag(metavar="URL"),
     ] = None
     max_running: Annotated[
         int,
-        Meta(ge=1, description="Batches that run side by side."),
+        Meta(ge=1, description="Maximum number of runs in progress at the same time. Others wait."),
         Flag(metavar="N", group=LIMITS),
     ] = 4
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The most live asks in flight at once on each account, all batches together. (256, or what "
-            "groundswell.toml says; locally 4.)"
+            description="Maximum number of live requests in flight per account, over all runs. The default is the "
+            "value in groundswell.toml, else 256, or 4 for the embedded model."
         ),
         Flag(metavar="N", group=LIMITS),
     ] = None
     account: Annotated[
         list[str] | None,
-        Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
+        Meta(
+            description="Override one setting of an account, for example openai.rate_limit_per_minute=3500. May be "
+            "repeated."
+        ),
         Flag(metavar="NAME.SETTING=VALUE", group=COMMON),
     ] = None
     experiment: Annotated[
         list[str] | None,
-        Meta(description="Serve an experiment of yours too: a file, as mine.py. May be repeated."),
+        Meta(description="Also serve your own experiment from a Python file. May be repeated."),
         Flag(metavar="FILE.py", completes="files"),
     ] = None
     store: Annotated[
         str,
-        Meta(description="The file that holds the runs."),
+        Meta(description="SQLite file with runs, replies and entities."),
         Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = DEFAULT_STORE
     verbose: Annotated[
         bool,
-        Meta(description="Say which requests come in, and tracebacks of errors."),
+        Meta(description="Log every HTTP request, and show tracebacks of errors."),
         Flag("-v", group=COMMON),
     ] = False
 
@@ -83,7 +90,7 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
         from groundswell.web.settings import ServerSettings
 
         if self.token == "":
-            raise SettingsError("--token: is empty; leave it out, or give at least 16 random characters")
+            raise SettingsError("--token: must not be empty; leave it out, or give at least 16 random characters")
         return ServerSettings(
             store=self.store,
             host=self.host,
@@ -99,31 +106,31 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(flags: ServeFlags) -> None:
-    """Serve the REST API: experiments, runs, entities. What has not ended goes on when the server starts again."""
+    """Serve the REST API: experiments, runs and entities. Unfinished runs are resumed when the server starts."""
     from groundswell.web import serving
     from groundswell.web.settings import is_loopback
 
     settings = flags.settings()
     for target in flags.experiment or ():
         if find_experiment(target) is None:
-            raise SettingsError(f"--experiment {target}: there is no Experiment in it", field="experiment")
-    left = _unfinished(flags.store)  # counted first: what is short may have ended by the time that it listens
+            raise SettingsError(f"--experiment {target}: the file defines no Experiment", field="experiment")
+    left = _unfinished(flags.store)  # counted first: a short run may have ended by the time the server listens
 
     def ready(url: str) -> None:
-        output.say(f"Groundswell listens on {url}; what it does is in {flags.store}")
-        output.say(f"try: curl {url}/api/health    all there is: {url}/docs and {url}/openapi.json")
+        output.say(f"Groundswell listens on {url} (store: {flags.store})")
+        output.say(f"try: curl {url}/api/health    documentation: {url}/docs and {url}/openapi.json")
         if left:
-            output.say(f"goes on with {left} {'run' if left == 1 else 'runs'} that had not ended")
+            output.say(f"resuming {left} unfinished {'run' if left == 1 else 'runs'}")
         if not is_loopback(flags.host):
-            output.say("others can reach this address, and the token travels in plain text: put TLS in front of it")
-        output.say("Ctrl-C stops it; batches that have not ended go on when it is started again")
+            output.say("warning: other machines can reach this address, and HTTP does not encrypt the token; use TLS")
+        output.say("press Ctrl-C to stop; unfinished runs are resumed at the next start")
 
     serving.serve(settings, ready=ready)
     output.say("stopped")
 
 
 def _unfinished(store: str) -> int:
-    """How many runs the server takes up when it starts."""
+    """The number of runs that the server resumes when it starts."""
     from groundswell.cli.catalogued import is_there
     from groundswell.cli.stored import opened
 

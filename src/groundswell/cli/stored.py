@@ -1,4 +1,4 @@
-"""Opening a store that should be there already."""
+"""Opening an existing store."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(path: str) -> Iterator[Store]:
-    """A store that exists, for reading and short changes. A mistyped path must not make a new one."""
+    """An existing store, for reading and short changes. A mistyped path must not create a new one."""
     from groundswell.store.journal import Store
     from groundswell.store.schema import database_path
 
     if not database_path(path).exists():
-        raise StoreError(f"there is no store {database_path(path)}: `groundswell run` makes one, or give --store")
+        raise StoreError(f"there is no store {database_path(path)}: start a run to create it, or set --store")
     store = Store(path)
     try:
         yield store

@@ -1,4 +1,4 @@
-"""Standard output and error that a run does not depend on: what nobody can read any more is dropped."""
+"""Standard output and error that never stop a run: once their reader is gone, output is dropped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Lasting(io.FileIO):
-    """A standard stream. Once its reader is gone, what is written to it is dropped; other errors are raised.
+    """A standard stream. Once its reader is gone, writes to it are dropped. Other errors are raised.
 
-    A terminal that went away, which is a character device, answers with EIO. For a file that is a broken disk.
+    A closed terminal (a character device) reports EIO. For a file, EIO means a broken disk.
     """
 
     def __init__(self, number: int) -> None:
@@ -25,7 +25,7 @@ class Lasting(io.FileIO):
         self._gone = {errno.EPIPE, errno.EIO} if device else {errno.EPIPE}
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write what can be written."""
+        """Write data, or drop it if the reader is gone."""
         try:
             return super().write(data)
         except OSError as error:
@@ -35,8 +35,8 @@ class Lasting(io.FileIO):
 
 
 def keep_standard_streams() -> None:
-    """Have all three standard streams open, and output and error outlive their readers."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # closed ones would go to the next file, and that be lost
+    """Open closed standard streams, and make output and error outlive their readers."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file opened would become a standard stream
         pass
     os.close(opened)
     sys.stdout = _lasting(1, sys.stdout)
@@ -44,7 +44,7 @@ def keep_standard_streams() -> None:
 
 
 def _lasting(number: int, stream: TextIO | None) -> TextIO:
-    """A stream in the place of another, which is None if it was closed when Python started."""
+    """A replacement for a stream, which is None if it was closed when Python started."""
     raw = Lasting(number)
     if not isinstance(stream, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")

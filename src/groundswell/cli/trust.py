@@ -1,4 +1,4 @@
-"""`groundswell trust`: which hosts may get secrets of the environment, and which files a stored run may load."""
+"""`groundswell trust`: which hosts may receive keys, and which files stored runs may execute."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class AddUnlessNamed(Group):
     """`trust HOST` is short for `trust add HOST`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put in the name of the command that is meant."""
+        """Insert the name of the default command."""
         own = {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, [ADD, *args] if args and args[0] not in own else args)
 
 
 app = AddUnlessNamed(
     "trust",
-    "Trust a host with keys of the environment, or a file with running its code: `groundswell trust HOST|FILE`.",
+    "Allow a host to receive keys of the environment, or a file to be executed: `groundswell trust HOST|FILE`.",
 )
 
 
@@ -42,20 +42,23 @@ def add(
     what: Annotated[
         list[str],
         Meta(
-            description="A host, as https://llm.example.org or http://gpu1:8000 (https:// if you leave it out); or a "
-            "Python file."
+            description="A host, for example https://llm.example.org or http://gpu1:8000, or a Python file. Without "
+            "a scheme, https:// is assumed."
         ),
         Flag(argument=True, metavar="HOST|FILE..."),
     ],
     *,
     variable: Annotated[
         list[str] | None,
-        Meta(description="Only this variable may be sent to the host. May be repeated. (Any may.)"),
-        Flag(metavar="NAME"),
+        Meta(
+            description="Environment variable that may be sent to the host. May be repeated. By default any variable "
+            "may be sent."
+        ),
+        Flag(metavar="NAME", usual=True),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Trust hosts and files. Settings of a folder may send keys to such a host; a stored run may load such a file."""
+    """Trust hosts and files. Settings may send keys to a trusted host. Stored runs may execute a trusted file."""
     from groundswell.cli import output
     from groundswell.providers.accounts.addresses import InvalidValue
     from groundswell.providers.accounts.settings import variable as checked
@@ -67,7 +70,7 @@ def add(
     except InvalidValue as wrong:
         raise SettingsError(f"--variable: {wrong}") from None
     if variables and files:
-        raise SettingsError(f"--variable: is for hosts, and {files[0]} is a file")
+        raise SettingsError(f"--variable: applies to hosts, but {files[0]} is a file")
     trust = users_trust()
     for host in hosts:
         trust.add_host(host, variables or (ANY,))
@@ -76,16 +79,16 @@ def add(
         output.print_json({"hosts": hosts, "files": [str(path) for path in files], "variables": variables or [ANY]})
         return
     for host in hosts:
-        output.line(f"trusted: {host} may get {_named(variables)}")
+        output.line(f"trusted: {host} may receive {_named(variables)}")
         if host.startswith("http://"):
-            output.say(f"note: {host} has no TLS: whoever is on the way can read what is sent there")
+            output.say(f"warning: {host} does not use TLS, so keys are sent to it unencrypted")
     for path in files:
-        output.line(f"trusted: {path}; a stored run that names this file may run its code")
+        output.line(f"trusted: stored runs may execute {path}")
 
 
 @app.add("list")
 def list_trusted(json: Json = False) -> None:
-    """List the hosts and files that are trusted, and the file that has the list."""
+    """List the trusted hosts and files, and the path of the list."""
     from groundswell.cli import output
 
     trust = users_trust()
@@ -97,19 +100,19 @@ def list_trusted(json: Json = False) -> None:
         output.line(f"host  {host}: {_named(variables)}")
     for path in held.files:
         output.line(f"file  {path}")
-    output.say(f"kept in {trust.path}" if held.hosts or held.files else "nothing is trusted yet")
+    output.say(f"stored in {trust.path}" if held.hosts or held.files else "no hosts or files are trusted")
 
 
 @app.add()
 def remove(
     what: Annotated[
         str,
-        Meta(description="As `trust list` shows it."),
+        Meta(description="Host or file, as `trust list` prints it."),
         Flag(argument=True, metavar="HOST|FILE"),
     ],
     json: Json = False,
 ) -> None:
-    """Trust a host or a file no longer."""
+    """Stop trusting a host or a file."""
     from groundswell.cli import output
 
     trust = users_trust()
@@ -119,13 +122,13 @@ def remove(
     if json:
         output.print_json({"what": what, "removed": there})
     elif there:
-        output.line(f"{what}: is no longer trusted")
+        output.line(f"no longer trusted: {what}")
     else:
-        raise SettingsError(f"{what}: was not trusted; `groundswell trust list` shows what is")
+        raise SettingsError(f"{what}: is not trusted; to see the list: groundswell trust list")
 
 
 def with_trust(work: Callable[[], T]) -> T:
-    """Do something. Where it needs to be trusted first, ask whoever is at the terminal, and do it again."""
+    """Call `work`. If trust is missing, ask the user at the terminal and try again."""
     while True:
         try:
             return work()
@@ -135,7 +138,7 @@ def with_trust(work: Callable[[], T]) -> T:
 
 
 def confirmed(error: NotTrusted, trust: Trust | None = None) -> bool:
-    """Whether somebody at a terminal, asked just now, trusts what is missing; that is remembered."""
+    """Ask the user at the terminal for the missing trust, and remember a yes."""
     if not at_terminal():
         return False
     from groundswell.cli import output
@@ -151,12 +154,12 @@ def confirmed(error: NotTrusted, trust: Trust | None = None) -> bool:
 
 
 def at_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a user to ask."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _named(variables: list[str]) -> str:
-    return "any variable that settings name" if ANY in variables or not variables else " and ".join(variables)
+    return "any variable that the settings name" if ANY in variables or not variables else " and ".join(variables)
 
 
 def _is_file(what: str) -> bool:
@@ -166,7 +169,7 @@ def _is_file(what: str) -> bool:
 def _file(what: str) -> Path:
     path = _absolute(what)
     if not path.is_file():
-        raise SettingsError(f"{path}: there is no such file; give a Python file, or a host as https://HOST")
+        raise SettingsError(f"{path}: no such file; give a Python file, or a host in the form https://HOST")
     return path
 
 
@@ -175,7 +178,7 @@ def _absolute(what: str) -> Path:
 
 
 def _host(what: str) -> str:
-    """A host as it is kept: scheme, name and port. Of an address, the rest does not count."""
+    """A host as it is stored: scheme, name and port of an address."""
     from groundswell.providers.accounts.addresses import InvalidValue, endpoint, origin
 
     try:

@@ -1,5 +1,5 @@
-"""The experiments that come with Groundswell: each a package with its programs, its drivers and what they find.
+"""The built-in experiments. Each is a package with its options, programs, drivers and report.
 
-For all of them: detectors/ (does a text give a secret away?), reporting/ (pages, drawings, tables), needed.py (what
-must be installed beside the bare package), replacing.py, settled.py and small_models.py.
+Shared by all: detectors/ (does a text reveal a secret?), options.py, experiment.py, python.py (experiments as
+functions), results.py and report.py (files and reports), needed.py (optional packages), outage.py and settled.py.
 """

@@ -1,19 +1,18 @@
-"""An experiment, described once: commands with their options, drivers and results.
+"""The description of an experiment: commands with their options, drivers and results.
 
 The command line, the REST API, the Python functions, estimates, run names, results folders, `runs resume` and `runs
-report` are all derived from the description. The built-in experiments have no other way, and a user's own experiment
-gets the same:
+report` are all derived from the description, for built-in experiments and for your own:
 
     class Play(msgspec.Struct, frozen=True, kw_only=True):
         \"\"\"Two agents divide ten dollars.\"\"\"
 
-        model: Annotated[str, Meta(description="Who plays.")] = "local/smollm2"
-        rounds: Annotated[int, Meta(ge=1, description="Rounds of a game.")] = 3
+        model: Annotated[str, Meta(description="Model that plays both sides.")] = "local/smollm2"
+        rounds: Annotated[int, Meta(ge=1, description="Number of rounds per game.")] = 3
 
     experiment = Experiment("ultimatum", [Command("play", Play, drivers=[play])])
 
-Options are what a person writes. `prepare` makes the driver's settings of them, which the record of the run holds:
-files are read and names resolved, so that the settings hold no path. Without `prepare`, the options are the settings.
+Options are what the user writes. `prepare` turns them into the driver's settings, which are stored with the run: it
+reads files and resolves names, so settings contain no paths. Without `prepare`, the options are the settings.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ from groundswell.store.journal import Store
 
 LONGEST_NAME = 100
 _NOT_IN_A_NAME = re.compile(r"[^\w.=+@-]+")
-"""What is not put into a name that is made up, so that it needs no quotes."""
+"""Characters that generated names do not contain, so that they need no quotes."""
 
 EXPERIMENTS = {
     "secret-game": "groundswell.experiments.secret_game.experiment",
@@ -76,61 +75,61 @@ EXPERIMENTS = {
     "prompt-evolution": "groundswell.experiments.prompt_evolution.experiment",
     "prompting": "groundswell.experiments.prompting.experiment",
 }
-"""Groundswell's own experiments, and the modules that describe them."""
+"""The built-in experiments and their modules."""
 
 Origin = Literal["command", "python", "request"]
 
 
 @dataclass
 class Context:
-    """What `prepare` may need besides the options."""
+    """What `prepare` may need in addition to the options."""
 
     choices: RunChoices = field(default_factory=RunChoices)
     store: str = "groundswell.db"
     origin: Origin = "python"
     estimating: bool = False
     given: frozenset[str] = frozenset()
-    """The names of the options that were given."""
+    """The names of the options that the user set."""
     ask: Callable[[str], bool] | None = None
-    """Asks the user a question, where there is one to be asked."""
+    """Asks the user a question; None if there is no user to ask."""
     default: str | None = None
     """The default model of a server."""
     account: tuple[str, ...] = ()
-    """Changes to accounts that a server was started with."""
+    """Account settings from the command line of a server."""
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Changes to accounts: those that were chosen, or the server's."""
+        """Account settings: those of the run, else those of the server."""
         return self.choices.account or self.account
 
     @cached_property
     def default_model(self) -> str:
-        """The model that is asked where nobody names one."""
+        """The model to use if none is named."""
         return self.default or load_here(self.accounts).default_model
 
     def models(self, named: Sequence[str]) -> tuple[str, ...]:
-        """The models that were named, each once; else the default."""
+        """The named models without duplicates; the default model if there are none."""
         if any(not name.strip() for name in named):
             raise SettingsError("model: a name is empty", field="model")
         return tuple(dict.fromkeys(name.strip() for name in named)) or (self.default_model,)
 
     def provider_of(self, model: str) -> str:
-        """The provider that a model leads to."""
+        """The provider of a model."""
         return provider_of(model, None, self.accounts)
 
     def opened(self) -> AbstractContextManager[Store | None]:
-        """The store, if there is one."""
+        """The store, if it exists."""
         return look_into(self.store)
 
     def allow_own_modules(self, names: Iterable[str]) -> None:
-        """Let modules that the user names, as `module:name`, be imported. A request over HTTP cannot do that."""
+        """Allow the import of modules that the user names as `module:name`. HTTP requests cannot do that."""
         named = [name for name in names if ":" in name]
         if not named:
             return
         if self.origin == "request":
             unseen = [name for name in named if name.rpartition(":")[0] not in sys.modules]
             if unseen:
-                raise SettingsError(f"{unseen[0]}: a request cannot have a module imported; name what is built in")
+                raise SettingsError(f"{unseen[0]}: an HTTP request cannot import a module; use a built-in name")
             return
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
@@ -141,7 +140,7 @@ class Context:
 class Command:
     """One way to run an experiment.
 
-    Of several drivers, the one that takes settings of the type that `prepare` returns is called.
+    If there are several drivers, the type of the settings that `prepare` returns selects one.
     """
 
     name: str
@@ -150,13 +149,13 @@ class Command:
     prepare: Callable[..., Any] | None = None
     results: type[Results] = Results
     blocks: Blocks | None = None
-    """Makes the blocks of the report, from a `Found`. An experiment with files of its own has its own `results`."""
+    """Makes the blocks of the report from a `Found`. For data files of your own, subclass `results` instead."""
     prefix: str = ""
-    """How names of runs begin; otherwise with the name of the experiment."""
+    """Prefix of generated run names. The default is the name of the experiment."""
     named: bool = True
-    """Whether runs have a name if nobody gives one, so that the same command is the same run."""
+    """Whether a run gets a generated name, so that the same command continues the same run."""
     over_http: bool = True
-    """Whether a request over HTTP can start it."""
+    """Whether the REST API can start it."""
 
     @property
     def keeps_folder(self) -> bool:
@@ -164,14 +163,14 @@ class Command:
         return self.results.keeps_folder
 
     def results_in(self, folder: Path, options: Any = None) -> Results:
-        """What a run of this command leaves, in this folder; `options` are None for a stored run."""
+        """The results of a run of this command in this folder. `options` is None for a stored run."""
         made = self.results(folder, options, self.blocks)
         made.analyses = {driver_name(driver): analysis_type(driver) for driver in self.drivers}
         return made
 
     @property
     def help(self) -> str:
-        """What it does: the first lines of the options' docstring."""
+        """The help text: the docstring of the options."""
         return inspect.getdoc(self.options) or ""
 
     @cached_property
@@ -188,7 +187,7 @@ class Command:
         raise SettingsError(f"{self.name}: no driver takes settings of type {type(settings).__name__}")
 
     def ready(self, given: Mapping[str, Given], context: Context) -> Ready:
-        """All that a run needs, from what was given. Nothing is sent, and no run is made."""
+        """Everything needed to start a run with the given values. Sends nothing and creates no run."""
         own = fields_of(self.options)
         options = build(self.options, {name: one for name, one in given.items() if name in own})
         shared = {name: one for name, one in given.items() if name not in own}
@@ -201,7 +200,7 @@ class Command:
             raise self.respelled(error, given) from error
 
     def respelled(self, error: SettingsError, given: Mapping[str, Given]) -> SettingsError:
-        """An error of settings or of the run, with options spelled as they were written."""
+        """An error that names options the way the user wrote them."""
         return respelled(error, self.fields, given)
 
     def _planned(self, options: Any, context: Context) -> Plan:
@@ -213,7 +212,7 @@ class Command:
 
 
 class Ready:
-    """A run that could begin: the driver, its settings, and how it is carried out."""
+    """A run that is ready to start: the driver, its settings and its run options."""
 
     def __init__(self, command: Command, options: Any, context: Context, plan: Plan) -> None:
         self.command = command
@@ -232,7 +231,7 @@ class Ready:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The options that differ from their defaults, as a TOML file that gives the same run has them."""
+        """The options that differ from their defaults, as in a TOML file that reproduces the run."""
         found: dict[str, Any] = {"seed": self.seed}
         own = fields_of(self.command.options)
         for name, one in own.items():
@@ -247,15 +246,15 @@ class Ready:
         return {name: value for name, value in plain.items() if value is not None}
 
     def config_text(self, words: str) -> str:
-        """The configuration that gives the same run again, as TOML; `words` are those that call the command."""
-        return f"# To do the same again: groundswell {words} --config FILE\n" + tomli_w.dumps(self.config)
+        """The configuration that reproduces the run, as TOML. `words` calls the command on the command line."""
+        return f"# To reproduce this run: groundswell {words} --config FILE\n" + tomli_w.dumps(self.config)
 
     def value(self, name: str) -> Any:
-        """The value of an option of its own, as it came out."""
+        """The resolved value of one of the command's own options."""
         return self._resolved.get(name, getattr(self.options, _attribute(self.command.options, name)))
 
     def results(self, folder: Path | None = None) -> Results:
-        """What the run will leave, in a folder of its own unless another one is given."""
+        """The results of the run, in its own folder unless another one is given."""
         made = self.command.results_in(folder or folder_of(self.name or ""), self.options)
         made.choices = self.choices
         return made
@@ -266,12 +265,12 @@ def _attribute(options: type[Any], name: str) -> str:
 
 
 _OWN: dict[str, Experiment] = {}
-"""Experiments of users that this process has loaded, by name."""
+"""Your own experiments that this process has loaded, by name."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A name, and the commands that run it."""
+    """An experiment: a name and the commands that run it."""
 
     name: str
     commands: Sequence[Command]
@@ -279,7 +278,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.name):
-            raise SettingsError(f"experiment {self.name!r}: a name has small letters, digits and dashes, as my-study")
+            said = "use lower-case letters, digits and dashes, for example my-study"
+            raise SettingsError(f"experiment {self.name!r}: {said}")
         for each in self.commands:
             if not each.prefix:
                 several = f"{self.name}-{each.name}"
@@ -295,11 +295,11 @@ class Experiment:
             if each.name == name:
                 return each
         there = ", ".join(each.name for each in self.commands)
-        raise SettingsError(f"experiment {self.name} has no command {name!r}; there are {there}", field="command")
+        raise SettingsError(f"experiment {self.name} has no command {name!r}; commands: {there}", field="command")
 
 
 def _name_driver(experiment: Experiment, command: Command, driver: Driver) -> None:
-    """Give a user's driver the name that its runs store, unless it has one."""
+    """Give a user's driver the name that is stored with its runs, unless it has one."""
     if driver_name(driver) in BUILT_IN or getattr(driver, "__groundswell_name__", None) is not None:
         return
     last = command.name if len(command.drivers) == 1 else driver.__name__.replace("_", "-")
@@ -307,7 +307,7 @@ def _name_driver(experiment: Experiment, command: Command, driver: Driver) -> No
 
 
 def experiment_named(name: str) -> Experiment:
-    """An experiment by its name: built in, registered, or of an installed package."""
+    """An experiment by name: built in, loaded, or from an installed package."""
     if name in _OWN:
         return _OWN[name]
     if name in EXPERIMENTS:
@@ -320,21 +320,21 @@ def experiment_named(name: str) -> Experiment:
         if isinstance(found, Experiment):
             return found
     there = ", ".join(experiment_names())
-    raise SettingsError(f"there is no experiment {name!r}; there are {there}", field="experiment")
+    raise SettingsError(f"there is no experiment {name!r}; experiments: {there}", field="experiment")
 
 
 def experiment_names() -> list[str]:
-    """The names of all experiments that are known."""
+    """The names of all known experiments."""
     return list(dict.fromkeys((*EXPERIMENTS, *_OWN, *_installed())))
 
 
 def _installed() -> dict[str, str]:
-    """Experiments of installed packages: entry points whose name is not that of a driver."""
+    """Experiments of installed packages: entry points that are not drivers."""
     return {name: where for name, where in installed_experiments().items() if "/" not in name}
 
 
 def command_of_run(record: RunRecord) -> Command | None:
-    """The command that a stored run was started by, as far as its driver tells. Imports nothing of a user's."""
+    """The command that started a stored run, found by its driver. Never imports the user's code."""
     if record.driver is None:
         return None
     name = record.driver.partition("/")[0]
@@ -348,21 +348,21 @@ def command_of_run(record: RunRecord) -> Command | None:
 
 
 def results_of(record: RunRecord, folder: Path) -> Results:
-    """What a stored run leaves, in this folder. A run of no known experiment leaves what any run does."""
+    """The results of a stored run in this folder. If its experiment is unknown, the default results."""
     command = command_of_run(record)
     return Results(folder) if command is None else command.results_in(folder)
 
 
 def made_name(prefix: str, ready: Ready) -> str:
-    """A name that is the same for the same settings and seed, and another one for any other."""
+    """A name that is unique to the settings and seed."""
     first = ready.driver is ready.command.drivers[0]
-    kind = [] if first else [driver_name(ready.driver)]  # settings of two drivers may look the same
+    kind = [] if first else [driver_name(ready.driver)]  # settings of two drivers may be equal
     digest = blake2b(canonical([ready.settings, ready.seed, *kind]), digest_size=4).hexdigest()
     return f"{plain_name(prefix)}-{digest}"
 
 
 def plain_name(text: str) -> str:
-    """Text as a part of a name that needs no quotes."""
+    """Text as part of a name that needs no quotes."""
     return _NOT_IN_A_NAME.sub("-", text.lower()).strip("-.")[:LONGEST_NAME].strip("-.") or "run"
 
 

@@ -1,4 +1,4 @@
-"""What users may register under a name of their own, beside what is there already."""
+"""Registries that users can extend, for example with their own metrics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 def trust_named(names: Iterable[str]) -> None:
-    """Trust the modules of `module:name`s from the user's own code or command line, so that a run can be resumed."""
+    """Trust the modules in `module:name`s from the user's code or command line, so that runs can be resumed."""
     for module in {given.rpartition(":")[0] for given in names} - {""}:
         trust_module(module)
 
 
 class Named(Generic[T]):
-    """Things by name. `field` is the setting that names them, for those who get a name wrong."""
+    """A registry of things by name. `field` is the setting that names them, for errors."""
 
     def __init__(self, field: str) -> None:
         self._field = field
@@ -33,9 +33,9 @@ class Named(Generic[T]):
         return iter(self._held)
 
     def find(self, given: str) -> T:
-        """A thing by its name; an error says which there are. `module:name` imports a module of yours first.
+        """A thing by name. `module:name` imports a module first.
 
-        The name may come from a store of somebody else, so a module that is not imported yet must be trusted.
+        The name may come from somebody else's store, so a module that is not imported yet must be trusted.
         """
         module, _, name = given.rpartition(":")
         if module and module not in sys.modules:
@@ -45,9 +45,9 @@ class Named(Generic[T]):
             except NotTrusted as error:
                 raise error.about(self._field) from None
             except (RunError, ImportError) as error:
-                said = f"{self._field}: {module!r} cannot be imported: {error}"
+                said = f"{self._field}: cannot import {module!r}: {error}"
                 raise SettingsError(said, field=self._field) from error
         if name not in self._held:
-            said = f"{self._field}: there is no {name!r}; there are {', '.join(self._held)}"
+            said = f"{self._field}: unknown name {name!r}; known names: {', '.join(self._held)}"
             raise SettingsError(said, field=self._field)
         return self._held[name]

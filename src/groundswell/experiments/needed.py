@@ -1,4 +1,4 @@
-"""Packages that are not there in every installation: what is lacking is told before anything is paid for."""
+"""Optional packages. Missing ones are reported before anything is sent."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CURVES = ("torch", "tensorboard")
 
 
 def lacking(packages: tuple[str, ...]) -> str | None:
-    """The first of these packages that is not installed. None is imported: that takes its time."""
+    """The first of these packages that is not installed. Nothing is imported, since that is slow."""
     return next((package for package in packages if find_spec(package) is None), None)
 
 
 def explained(error: Exception) -> Exception:
-    """An error as users are told of it: which extra to install where the package of one is not there."""
+    """The error to show to the user: for a missing optional package, which extra to install."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
@@ -36,7 +36,7 @@ def explained(error: Exception) -> Exception:
 def check_installed(
     what_needs: str, packages: tuple[str, ...], group: str = "report", *, field: str | None = None
 ) -> None:
-    """Find out whether packages can be had; `what_needs` begins the sentence that says which one cannot."""
+    """Raise an error if one of the packages is not installed. `what_needs` is the start of its sentence."""
     if (package := lacking(packages)) is not None:
         said = f"{what_needs} {package}, which is not installed: pip install 'groundswell[{group}]'"
         raise SettingsError(said, field=field)

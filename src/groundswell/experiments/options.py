@@ -505,70 +505,83 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     via: Annotated[
         Via | None,
         Meta(
-            description="How models are reached: at once (live), by the provider's batch API at half price (batch), or "
-            "whichever is better by --deadline and price (auto). (live)"
+            description="How requests are sent. live sends each one at once. batch uses the provider's batch API, at "
+            "half the price and within 24 hours. auto chooses by price and --deadline. The default is live."
         ),
         Flag(group=COMMON),
     ] = None
     batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The most requests in one batch. (What the provider takes: 50,000 or 100,000.)"),
+        Meta(
+            description="Maximum number of requests in one provider batch. The default is the provider's limit: 50,000 "
+            "or 100,000."
+        ),
         Flag(group=COMMON, metavar="N"),
     ] = None
     schedule: Annotated[
         Schedule | None,
-        Meta(description="Send requests as they come up (stream), or all trials turn by turn (waves). (stream)"),
+        Meta(
+            description="When requests are sent. stream sends each one as soon as its trial makes it. waves waits "
+            "until every running trial has made its next request, and sends them together. The default is stream."
+        ),
         Flag(group=COMMON),
     ] = None
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The most live requests in flight on each account. (256, or what groundswell.toml says; "
-            "locally 4.)"
+            description="Maximum number of live requests in flight per account. The default is the value in "
+            "groundswell.toml, else 256, or 4 for the embedded model."
         ),
         Flag(group=COMMON, metavar="N"),
     ] = None
     account: Annotated[
         tuple[str, ...],
-        Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
+        Meta(
+            description="Override one setting of an account, for example openai.rate_limit_per_minute=3500. May be "
+            "repeated."
+        ),
         Flag(group=COMMON, metavar="NAME.SETTING=VALUE"),
     ] = ()
     no_cache: Annotated[
         bool,
         Meta(
-            description="Use and keep no replies of other runs. (Those of scripted and emulated models are never kept.)"
+            description="Neither read replies from the cache nor write them to it. Replies of scripted and emulated "
+            "models are never cached."
         ),
         Flag(group=COMMON),
     ] = False
     budget: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="The most to spend. Models whose price is not known are not asked then."),
+        Meta(
+            description="Stop the run before it spends more than this many dollars. Requests to models without a known "
+            "price are then refused."
+        ),
         Flag(group=LIMITS, metavar="USD", usual=True),
     ] = None
     max_calls: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Meta(description="The most requests to send."),
+        Meta(description="Maximum number of requests to send."),
         Flag(group=LIMITS, metavar="N"),
     ] = None
     max_tokens: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Meta(description="The most tokens to use, in and out."),
+        Meta(description="Maximum number of tokens to use, input and output together."),
         Flag(group=LIMITS, metavar="N"),
     ] = None
     deadline: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(
-            description="Stop after this time; it counts anew when a run is resumed. Batches that would miss it are "
-            "cancelled before, and the rest goes live."
+            description="Stop the run after this many seconds. The time starts again when a run is resumed. Provider "
+            "batches that would end too late are cancelled, and their remaining requests are sent live."
         ),
         Flag(group=LIMITS, metavar="SECONDS"),
     ] = None
     max_reorder_usd: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(
-            description="The most that batches which the provider no longer shows may cost to be ordered again without "
-            "a question, since they may be paid for twice. Above it the run stops and says what to do. (1; inf: no "
-            "limit.)"
+            description="Maximum cost in dollars of resending batches that the provider no longer lists. Such requests "
+            "may be billed twice. Above this limit the run stops and explains what to do. The default is 1; inf "
+            "removes the limit."
         ),
         Flag(group=LIMITS, metavar="USD"),
     ] = None
@@ -600,12 +613,15 @@ class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: Annotated[
         str | None,
-        Meta(description="A name for the run; a run of this name is continued. (Made from the settings.)"),
+        Meta(
+            description="Name of the run. An existing run of this name is continued. The default is made from the "
+            "settings."
+        ),
         Flag(metavar="NAME", usual=True),
     ] = None
     seed: Annotated[
         int,
-        Meta(ge=-(2**63), le=2**63 - 1, description="The seed of all that is random."),
+        Meta(ge=-(2**63), le=2**63 - 1, description="Seed of the random number generators."),
         Flag(metavar="N"),
     ] = 0
 

@@ -1,7 +1,7 @@
-"""When every trial fails: a driver waits rather than use up its trials, and after some minutes the run is stopped.
+"""Handles outages: while every trial fails, the driver waits, and after some minutes the run is stopped.
 
-Only trials of this session count. Those that an earlier one made come from the store, and whatever is decided here
-takes none of them back: a run that is resumed goes on where it stood, and what failed before stays missing.
+Only trials of the current process count. Trials of an earlier process come from the store and are not affected: those
+that failed then stay missing when the run is resumed.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from groundswell.engine.run import Run
 
 FEWEST = 8
-"""So many trials in a row, at the least, are no accident."""
+"""Minimum number of consecutive failures that count as an outage."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 PATIENCE = 180.0
-"""Seconds without one usable trial, after which nobody expects any."""
+"""Seconds without a usable trial after which the run is stopped."""
 
 
 class Outage:
-    """Whether anything works, as the trials of a run tell it; `many` of them are under way at a time."""
+    """Detects outages from the trials of a run. `many` is the number of trials that run concurrently."""
 
     def __init__(self, run: Run, many: int = 0, *, called: str) -> None:
         self._run = run
@@ -25,9 +25,9 @@ class Outage:
         self._works()
 
     async def passed(self, why: str | None, *, lasting: bool = False) -> None:
-        """A trial ended, and `why` says what failed in it, if anything. If all of them fail: wait, or stop the run.
+        """Record the end of a trial; `why` says why it failed, if it did. While all trials fail, wait or stop the run.
 
-        What is `lasting` does not pass by waiting, as an error in somebody's own code: it stops the run at once.
+        A `lasting` failure, such as an error in the user's code, stops the run without waiting.
         """
         run = self._run
         if why is None:
@@ -43,12 +43,12 @@ class Outage:
         if since >= PATIENCE or lasting:
             run.stop(
                 "fault",
-                f"every {self._called} has failed for {since:.0f} s ({why}); resume the run once this is mended",
+                f"every {self._called} has failed for {since:.0f} s ({why}); fix the cause, then resume the run",
             )
             return
-        run.report(0, {}, f"every {self._called} fails, for {since:.0f} s by now ({why}): waiting")
+        run.report(0, {}, f"waiting: every {self._called} has failed for {since:.0f} s ({why})")
         await run.pause(min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
 
     def _works(self) -> None:
-        """Something worked."""
+        """Reset after a success."""
         self._failures, self._settled, self._since = 0, self._run.counters.settled, self._run.clock.now()

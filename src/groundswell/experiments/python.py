@@ -1,8 +1,8 @@
 """Experiments as functions: `groundswell.play(models=["openai/gpt-4o-mini"], interactions=100)`.
 
-The names and values of the arguments are those of the command line, with underscores. A call waits until the run has
-ended; `await play.run(...)` does the same in async code. Both give a `Finished`, and both go on with a run that was cut
-short: the same arguments are the same run.
+The arguments have the names and values of the command line options, with underscores. A call blocks until the run has
+ended; use `await play.run(...)` in async code. Both return a `Finished`. Calling a function again with the same
+arguments continues the same run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STORE = "groundswell.db"
 
 
 class Finished(StoredRun):
-    """A run that has ended: its summary, its analysis in the type that its driver returns, and all that it recorded."""
+    """A run that has ended: its summary, its analysis (in the type that its driver returns), rows and transcripts."""
 
     def __init__(self, record: RunRecord, held: Store, ready: Ready, written: Written, results: Results) -> None:
         super().__init__(record, held.results(record))
@@ -52,7 +52,7 @@ class Finished(StoredRun):
         self._analysis_type = analysis_type(ready.driver)
         self.settings = ready.settings
         self.folder = results.folder if results.keeps_folder else None
-        """Where the files are."""
+        """The folder with the report and the data files."""
         self.files = tuple(path for path in (written.page, *written.files) if path is not None)
 
     @property
@@ -62,17 +62,17 @@ class Finished(StoredRun):
 
     @property
     def status(self) -> str:
-        """How the run ended: completed, partial and so on."""
+        """The status of the run, for example `completed` or `partial`."""
         return self.record.status
 
     @property
     def analysis(self) -> Any:
-        """What the driver returned; None if it did not come to that."""
+        """The return value of the driver; None if the run ended before it returned."""
         return self.summary.analysis
 
     @property
     def findings(self) -> str:
-        """What came of it, in words and tables."""
+        """The findings as text."""
         if self.record.analysis is None:
             return ""
         return self._results_of.text(self.blocks)
@@ -83,9 +83,9 @@ class Finished(StoredRun):
         return self._results_of.report(self._held, [self.record])
 
     def report(self, folder: str | Path | None = None, format: ReportFormat = "html") -> Path | None:
-        """Write the report, again or elsewhere, as html, md or json; returns the page, or None if there is none."""
+        """Write the report again, or to another folder, as html, md or json. Returns its path, or None."""
         if self.record.analysis is None:
-            raise SettingsError(f"run {self.record.title!r} has no results yet: it is {self.record.status}")
+            raise SettingsError(f"run {self.record.title!r} has no results yet; its status is {self.record.status}")
         results = self._results_of
         if folder is not None:
             results = results.elsewhere(Path(folder))
@@ -100,10 +100,10 @@ class Finished(StoredRun):
 
 
 class Function:
-    """A command of an experiment, as a function."""
+    """A command of an experiment as a Python function."""
 
     def __init__(self, find: Callable[[], Command], name: str, words: str) -> None:
-        """`find` gives the command when it is first needed: it imports the experiment. `words` call it in a shell."""
+        """`find` returns the command and imports its experiment. `words` calls it on the command line."""
         self._find = find
         self._command = name
         self._words = words
@@ -116,12 +116,12 @@ class Function:
 
     @classmethod
     def named(cls, experiment: str, command: str, words: str = "") -> Function:
-        """A command of an experiment that is known by its name."""
+        """A command of an experiment by name."""
         return cls(lambda: experiment_named(experiment).command(command), command, words or command)
 
     @cached_property
     def command(self) -> Command:
-        """The command that is called."""
+        """The command that this function calls."""
         return self._find()
 
     @property
@@ -148,7 +148,7 @@ class Function:
         progress: bool = True,
         **options: Any,
     ) -> Finished:
-        """Run it, or go on with it, and wait until it has ended. Its files go to `out`, or to results/NAME."""
+        """Start or continue the run, and wait until it has ended. Files go to `out`, by default results/NAME."""
         ready, outputs = self._begun(arguments, store, out, options)
         with open_sync(
             store,
@@ -166,7 +166,7 @@ class Function:
         progress: bool = True,
         **options: Any,
     ) -> Finished:
-        """The same for async code."""
+        """Start or continue the run in async code."""
         ready, outputs = self._begun(arguments, store, out, options)
         async with compose.open(
             store,
@@ -179,7 +179,7 @@ class Function:
     def _begun(
         self, arguments: tuple[Any, ...], store: str | Path, out: str | Path | None, options: Mapping[str, Any]
     ) -> tuple[Ready, Outputs]:
-        if "out" in self.command.fields and out is not None:  # the command's own: a file, and no folder
+        if "out" in self.command.fields and out is not None:  # the command's own option: a file, not a folder
             options, out = {**options, "out": out}, None
         ready = self._ready(arguments, store, options)
         results = ready.results(None if out is None else Path(out))
@@ -187,7 +187,7 @@ class Function:
         return ready, Outputs(results, lambda: _opened(str(store)), ready.config_text(self._words))
 
     def estimate(self, *arguments: Any, store: str | Path = STORE, **options: Any) -> Bill:
-        """What it would use, cost and take. Sends nothing, and needs no key."""
+        """Predict requests, tokens, cost and time. Sends nothing and needs no key."""
         ready = self._ready(arguments, store, options, estimating=True)
         estimate = estimate_of(ready.driver, ready.settings, seed=ready.seed)
 
@@ -203,12 +203,12 @@ class Function:
         names = [name for name, one in self.command.fields.items() if one.flag.argument]
         if len(arguments) > len(names):
             raise TypeError(
-                f"{self._command}() takes {len(names)} arguments without a name; {len(arguments)} were given"
+                f"{self._command}() takes {len(names)} positional arguments, but {len(arguments)} were given"
             )
         given = dict(zip(names, arguments, strict=False))
         for name in given:
             if name in options:
-                raise TypeError(f"{self._command}() got two values for {name}")
+                raise TypeError(f"{self._command}() got multiple values for argument {name!r}")
         said = {name: value for name, value in {**given, **options}.items() if value is not None}
         values = collect(self.command.fields, _plain(said), what=self._command)
         return self.command.ready(values, Context(store=str(store), origin="python", estimating=estimating))
@@ -218,7 +218,7 @@ class Function:
 
 
 def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as data; paths stay, and are read as text is."""
+    """Arguments as plain data. Strings and paths are left unchanged."""
     return {
         name: value if isinstance(value, str | Path) else msgspec.to_builtins(value, enc_hook=str)
         for name, value in said.items()
@@ -247,7 +247,7 @@ async def _carried_out(engine: Engine, ready: Ready, outputs: Outputs, *, progre
 
 @asynccontextmanager
 async def _shown(engine: Engine, wanted: bool) -> AsyncIterator[None]:
-    """Show how far the run is: on a terminal, in a notebook, or now and then in a log."""
+    """Show progress: on a terminal, in a notebook, or as lines in a log."""
     if not wanted:
         yield
         return
@@ -256,7 +256,7 @@ async def _shown(engine: Engine, wanted: bool) -> AsyncIterator[None]:
 
 
 def as_function(experiment: Experiment, command: str | None = None) -> Function:
-    """A command of an experiment of your own as a function; its only one, unless you name it."""
+    """A command of your own experiment as a function. The default is its first command."""
     return Function.of(experiment.command(command or experiment.commands[0].name))
 
 

@@ -1,4 +1,4 @@
-"""What all reports have in common: the blocks about a run, the report of any experiment, and the files of a report."""
+"""Common parts of all reports: the blocks about a run, the default report, and the files."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ ReportFormat = Literal["html", "md", "json"]
 ANALYSIS, FIGURES = "analysis.json", "figures"
 PAGES: dict[ReportFormat, str] = {"html": "report.html", "md": "report.md", "json": "report.json"}
 MOST_TRANSCRIPTS = 500
-"""So many trials of an experiment without transcripts of its own are shown: each is read from the journal."""
+"""Maximum number of transcripts in the default report. Each is read from the journal."""
 MOST_TABLE = 1_000
 LONGEST = 200
 ASKS = {"sent": "sent", "resent": "resent", "cached": "from the cache", "replayed": "replayed", "failed": "failed"}
 
 
 class DataTable(NamedTuple):
-    """Rows for the files beside a report: their columns with types, what these mean, and the rows, read anew."""
+    """A data file beside a report: typed columns with descriptions, and a function that reads the rows."""
 
     name: str
     columns: Columns
@@ -62,7 +62,7 @@ class DataTable(NamedTuple):
 
 @dataclass
 class Found:
-    """What the report of runs is made of: their records, the store that holds them, and the summary of the first."""
+    """The input of a report: the store, the records of its runs, and the summary of the first run."""
 
     held: Store
     records: Sequence[RunRecord]
@@ -70,21 +70,21 @@ class Found:
 
     @property
     def record(self) -> RunRecord:
-        """The first run; mostly the only one."""
+        """The first run, usually the only one."""
         return self.records[0]
 
     @property
     def analysis(self) -> Any:
-        """What the driver returned."""
+        """The return value of the driver."""
         return self.summary.analysis
 
     @property
     def run(self) -> StoredRun:
-        """The run as it can be read: rows, frame and transcripts."""
+        """The stored run, with rows, frame and transcripts."""
         return StoredRun(self.record, self.held.results(self.record))
 
     def ending(self) -> Iterator[Block]:
-        """The blocks that reports end with: rows, transcripts, settings, what is missing, and the cost."""
+        """The last blocks of a report: rows, transcripts, settings, missing trials and cost."""
         yield from rows_block(self.held.results(self.record))
         yield trial_transcripts(self)
         yield from about_run([self.summary], self.records, self.held)
@@ -93,7 +93,7 @@ class Found:
 def write_page(
     folder: Path, report: Report, drawn: Mapping[str, str], blocks: Iterable[Block], format: ReportFormat
 ) -> None:
-    """Write a report with these blocks at its end; `drawn` has the figures that are drawn already."""
+    """Write a report with these blocks at its end. `drawn` contains the rendered figures."""
     whole = Report(kind=report.kind, title=report.title, blocks=[*report.blocks, *blocks], footer=report.footer)
     with replacing(folder / PAGES[format]) as out:
         out.write(rendered(whole, format, drawn))
@@ -111,7 +111,7 @@ def rendered(report: Report, format: ReportFormat, drawn: Mapping[str, str] | No
 
 
 def write_tables(folder: Path, tables: Iterable[DataTable], every: Iterable[str] = ()) -> Iterator[Path]:
-    """Write data tables in all formats; of an earlier report, which had more of `every`, none stays."""
+    """Write data tables in all formats, and remove files of other tables in `every` from an earlier report."""
     names = []
     for table in tables:
         names.append(table.name)
@@ -124,7 +124,7 @@ def write_tables(folder: Path, tables: Iterable[DataTable], every: Iterable[str]
 
 
 def write_trials(folder: Path, held: Store, records: Sequence[RunRecord]) -> Iterator[Path]:
-    """The data of any run: one row per trial, and one for each that programs recorded."""
+    """Write the data of any run: one row per trial, and the rows that programs recorded."""
     trials = held.results(records[0])
     recorded = next(iter(trials.rows()), None) is not None
     tables: tuple[Literal["trials", "rows"], ...] = ("trials", "rows") if recorded else ("trials",)
@@ -136,7 +136,7 @@ def write_trials(folder: Path, held: Store, records: Sequence[RunRecord]) -> Ite
 
 
 def write_analysis(folder: Path, analysis: Any) -> Iterator[Path]:
-    """Write all figures as JSON."""
+    """Write the analysis as JSON."""
     if analysis is not None:
         with replacing(folder / ANALYSIS) as out:
             out.write(msgspec.json.format(msgspec.json.encode(analysis), indent=2) + b"\n")
@@ -144,7 +144,7 @@ def write_analysis(folder: Path, analysis: Any) -> Iterator[Path]:
 
 
 def write_figures(folder: Path, report: Report, drawn: Mapping[str, str]) -> Iterator[Path]:
-    """Write figures as SVG; of an earlier report, which had others, none stays."""
+    """Write figures as SVG, and remove those of an earlier report."""
     place = own_folder(folder / FIGURES)
     paths = []
     for block in report.figures:
@@ -158,7 +158,7 @@ def write_figures(folder: Path, report: Report, drawn: Mapping[str, str]) -> Ite
 
 
 def files_blocks(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
-    """What is beside the page, and what the columns of tables mean."""
+    """The list of files beside the page, and the columns of the data tables."""
     names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in files]
     yield Text(id="files", title="Files beside this page", part="run", lines=[", ".join(names)])
     for table in tables:
@@ -169,20 +169,20 @@ def files_blocks(folder: Path, files: Sequence[Path], tables: Sequence[DataTable
                 part="run",
                 columns={"column": "text", "type": "text", "meaning": "text"},
                 rows=[(name, kind, table.meaning.get(name, "")) for name, kind in table.columns.items()],
-                caption="A cell is empty where there is nothing to say. Lists are JSON in CSV.",
+                caption="Missing values are empty. In CSV, lists are written as JSON.",
                 folded=True,
             )
 
 
 def default_blocks(found: Found) -> Iterator[Block]:
-    """The report of an experiment that has no blocks of its own."""
+    """The default report."""
     yield run_figures([found.summary])
     yield from analysis_blocks(found.analysis)
     yield from found.ending()
 
 
 def run_figures(summaries: Sequence[Summary]) -> KeyFigures:
-    """Trials, requests, cost and time: what every run has."""
+    """Trials, requests, cost and time of runs."""
     planned, usable = (sum(getattr(each.trials, name) for each in summaries) for name in ("planned", "usable"))
     missing = sum(each.trials.missing for each in summaries)
     spent = whole_cost(summaries)
@@ -202,7 +202,7 @@ def _unknown(asks: int) -> str:
 
 
 def whole_cost(summaries: Sequence[Summary]) -> RunCost:
-    """What runs cost together."""
+    """The total cost of runs."""
     costs = [each.cost for each in summaries]
     known = [each.usd for each in costs if each.usd is not None]
     return RunCost(
@@ -217,10 +217,10 @@ def whole_cost(summaries: Sequence[Summary]) -> RunCost:
 def about_run(
     summaries: Sequence[Summary], records: Sequence[RunRecord], held: Store | None, more: Iterable[tuple[str, str]] = ()
 ) -> Iterator[Block]:
-    """The end of every report: settings, what is missing and why, and what each model was paid."""
+    """The end of every report: settings, missing trials, and cost by model."""
     yield settings_table(
         [*run_settings(summaries, records), *more],
-        "The same seed and settings give the same trials again.",
+        "The same seed and settings produce the same trials.",
     )
     if held is not None:
         yield from missing_block(held, records)
@@ -228,7 +228,7 @@ def about_run(
 
 
 def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
-    """What can be said of any run."""
+    """Settings and figures that every run has."""
     first = records[0]
     yield "run", ", ".join(each.id + (f" ({each.name})" if each.name else "") for each in records)
     states = [
@@ -247,15 +247,15 @@ def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> 
     yield "cost", whole_cost(summaries).words
     yield "time", duration(sum(each.seconds for each in summaries))
     via, schedule = first.options.get("via", "live"), first.options.get("schedule", "stream")
-    yield "sent", f"{via}, {'turn by turn' if schedule == 'waves' else 'as they come up'}"
-    yield "begun", ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
+    yield "sent", f"{via}, {'in waves' if schedule == 'waves' else 'as a stream'}"
+    yield "started", ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
     yield "version", f"groundswell {version('groundswell')}"
     full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
-    yield "models in full", ", ".join(f"{name} is {model}" for name, model in full.items())
+    yield "full model names", ", ".join(f"{name} is {model}" for name, model in full.items())
 
 
 def missing_block(held: Store, records: Sequence[RunRecord]) -> Iterator[Table]:
-    """Why trials are missing."""
+    """The missing trials by reason."""
     faults = [fault for record in records for fault in held.results(record).fault_counts()]
     if faults:
         yield Table(
@@ -264,12 +264,12 @@ def missing_block(held: Store, records: Sequence[RunRecord]) -> Iterator[Table]:
             part="run",
             columns={"why": "text", "trials": "count", "for example": "text", "message": "text"},
             rows=[(fault.kind, fault.trials, fault.key, fault.message) for fault in faults],
-            caption="Trials that could not be carried out are left out of all figures.",
+            caption="Missing trials are excluded from all figures.",
         )
 
 
 def models_block(summaries: Sequence[Summary]) -> Iterator[Table]:
-    """What each model was paid."""
+    """The cost of each model."""
     models = dict.fromkeys(model for summary in summaries for model in summary.models)
     rows = [_paid([each.models[model] for each in summaries if model in each.models], model) for model in models]
     if rows:
@@ -286,7 +286,7 @@ def models_block(summaries: Sequence[Summary]) -> Iterator[Table]:
                 "replies of unknown price": "count",
             },
             rows=rows,
-            caption="What each model was paid for. Cached replies cost nothing and are not counted.",
+            caption="Billed replies by model. Cache hits cost nothing and are not included.",
         )
 
 
@@ -297,7 +297,7 @@ def _paid(paid: Sequence[Paid], model: str) -> list[Cell]:
 
 
 def analysis_blocks(analysis: Any) -> Iterator[Table]:
-    """An analysis of any shape as tables: its values by name, and every list of equal objects by itself."""
+    """Any analysis as tables: one for its values by name, and one for each list of similar objects."""
     plain_ = msgspec.to_builtins(analysis, enc_hook=str)
     if plain_ is None:
         return
@@ -331,7 +331,7 @@ def _gather(
 
 
 def _is_table(value: Any) -> bool:
-    """Whether a list has objects with the same fields."""
+    """Whether a value is a list of objects with the same fields."""
     if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
         return False
     return len({tuple(each) for each in value}) == 1
@@ -343,7 +343,7 @@ def _kind(values: Sequence[Any]) -> str:
 
 
 def _flat(value: Any) -> Cell:
-    """A cell: numbers as they are, text on one line, and whatever is nested as JSON."""
+    """A cell: numbers unchanged, text on one line, nested values as JSON."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -352,9 +352,9 @@ def _flat(value: Any) -> Cell:
 
 
 def rows_block(trials: Trials) -> Iterator[Table]:
-    """The rows that programs recorded, as far as a page has room for them."""
+    """The first rows that programs recorded."""
     rows = list(islice(trials.rows(), MOST_TABLE + 1))
-    cut = f": the first {MOST_TABLE:,}; rows.csv has all" if len(rows) > MOST_TABLE else ""
+    cut = f" The first {MOST_TABLE:,} are shown; rows.csv has all of them." if len(rows) > MOST_TABLE else ""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if rows:
         yield Table(
@@ -362,19 +362,19 @@ def rows_block(trials: Trials) -> Iterator[Table]:
             title="Rows",
             columns={name: _kind([row.get(name) for row in rows]) for name in names},
             rows=[[_flat(row.get(name)) for name in names] for row in rows[:MOST_TABLE]],
-            caption=f"What trials recorded, one row per observation{cut}.",
+            caption=f"Observations that the trials recorded.{cut}",
             folded=True,
         )
 
 
 def trial_transcripts(found: Found) -> Transcripts:
-    """What was said in the trials of any experiment."""
+    """The transcripts of the first trials of any experiment."""
     return Transcripts(
         id="transcripts",
         items=partial(_trials, found),
         filters=("status", "speaker"),
         command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
-        about=f"What was asked and answered in each trial; the first {MOST_TRANSCRIPTS:,} are here.",
+        about=f"Prompts and replies of each trial, for up to {MOST_TRANSCRIPTS:,} trials.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The results of any run: its report, the files in its folder, and the folder remembered with the run."""
+"""The results of a run: its report, the files in its folder, and the folder that is stored with the run."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ from groundswell.store.waves import StoredWave
 
 RESULTS = Path("results")
 CONFIG = "config.toml"
-"""The options of a run. Its first line names the run, so that a folder says itself whose results it holds: a store may
-come from somebody else, and name any folder."""
+"""The options of a run. Its first line names the run, as proof that the folder belongs to it: a store may come from
+somebody else and name any folder."""
 KEPT_AS = "groundswell.results"
 LONGEST_NAME = 100
 _STRANGE = re.compile(r"[^\w .,=+@…-]")
-"""What is not put into the name of a folder."""
+"""Characters that are replaced in folder names."""
 
 
 class Plain(str):
-    """Text in findings that is printed to the character, for those who pipe it on."""
+    """Text in findings that is printed exactly, for pipes."""
 
 
 class Aside(str):
-    """What is said beside the findings, on standard error."""
+    """A note beside the findings, printed on standard error."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """The files of a report: the page to open first, what is beside it, and the blocks that they show."""
+    """The files of a report: its page, the other files, and the blocks that it shows."""
 
     page: Path | None = None
     files: tuple[Path, ...] = ()
@@ -79,41 +79,41 @@ Blocks = Callable[[Any], Iterable[Block]]
 
 
 class Results:
-    """What a run leaves: a report, files in its folder, and what is said of it. One object for each run.
+    """The results of one run: a report, files in its folder, and the printed findings.
 
-    Everything has a default, which suits any experiment. `read` gathers what the report is made of, `blocks` makes the
-    report from it, `tables` are the data files beside it.
+    The defaults suit any experiment. `read` gathers the input of the report, `blocks` makes its blocks, and `tables`
+    returns the data files beside it.
     """
 
     kind: str = ""
-    """What the report calls the experiment, as `The secret game`."""
+    """Title of the experiment in the report, for example `Secret game`."""
     keeps_folder: bool = True
-    """Whether there is a folder at all."""
+    """Whether the run has a folder."""
     tells_outcome: bool = True
-    """Whether the findings come after what every run is told of: trials, requests, cost and time."""
+    """Whether trials, requests, cost and time are printed before the findings."""
     needs_drawing: bool = False
-    """Whether reports have figures, so that matplotlib has to be installed."""
+    """Whether the report has figures, so that matplotlib must be installed."""
     pools: bool = False
     """Whether several runs can have one report."""
     table_names: Sequence[str] = ()
-    """Every data table that a report may have: files of those that it does not have this time are removed."""
+    """All data tables that a report may have. Files of tables that this report does not have are removed."""
     width: int | None = None
-    """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
+    """Width of the terminal; None if the findings go to a file or a pipe."""
     columns: int | None = None
-    """The columns that tables may take, also where somebody set them for a pipe; None if they do not matter."""
+    """Maximum width of tables, also if COLUMNS is set for a pipe; None for no limit."""
     listeners: Sequence[Listener] = ()
-    """Who hears of the run while it goes on."""
+    """Listeners for the events of the run."""
 
     def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
-        """`options` are None when a run is resumed, or only looked at."""
+        """`options` is None if a run is resumed or only shown."""
         self.folder = folder
         self.options = options
         self.choices = HowToRun()
         self.say: Callable[[str], None] = lambda text: None
-        """Says something to whoever waits for the run."""
+        """Prints a message for the user."""
         self._make_blocks = make_blocks
         self.analyses: dict[str, Any] = {}
-        """The types that drivers return, by the names of the drivers."""
+        """The return types of drivers, by driver name."""
 
     def elsewhere(self, folder: Path) -> Results:
         """The same results in another folder."""
@@ -122,24 +122,24 @@ class Results:
         return made
 
     def check(self) -> None:
-        """Find out before anything is paid for whether the files can be written."""
+        """Check that the files can be written, before anything is sent."""
         if self.needs_drawing:
             check_installed("reports need", REPORT)
         if self.keeps_folder:
             check_writable(self.folder)
 
     def check_resumed(self, record: RunRecord) -> None:
-        """Refuse to go on with a stored run that would write to a place which the user has not named.
+        """Raise an error if a stored run would write to a path that the user has not named.
 
-        A store may come from somebody else. What goes to `folder` is safe.
+        A store may come from somebody else. Files in `folder` are safe.
         """
 
     def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
-        """What is done before and after the run is carried out; `before` is the run as it was, if there was one."""
+        """A context that encloses the run. `before` is the record of the run, if it existed already."""
         return nullcontext()
 
     def summary(self, summary: Summary, record: RunRecord) -> Summary:
-        """The summary as people are told of it."""
+        """The summary to print."""
         return summary
 
     def exit_code(self, summary: Summary) -> int:
@@ -147,7 +147,7 @@ class Results:
         return summary.exit_code
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Any:
-        """What the report is made of. It has an `analysis`."""
+        """The input of the report. It must have an `analysis`."""
         return Found(held, records, summarise(records[0], self.analyses.get(records[0].driver or "", Any)))
 
     def blocks(self, found: Any) -> Iterable[Block]:
@@ -156,24 +156,25 @@ class Results:
             return default_blocks(found)
         try:
             return list(self._make_blocks(found))
-        except Exception as error:  # noqa: BLE001  it is the user's code, and the results are paid for
+        except Exception as error:  # noqa: BLE001  the user's code failed, but the results are paid for
             self.say(
-                f"note: the blocks of this report failed, so it has the usual ones: {type(error).__name__}: {error}"
+                f"warning: the `blocks` function of this experiment failed ({type(error).__name__}: {error}); "
+                "writing the default report"
             )
             return default_blocks(found)
 
     def tables(self, found: Any) -> Iterable[DataTable]:
-        """The data files beside the report, other than trials.csv, which is there if there is no other."""
+        """The data files beside the report. If there are none, trials.csv is written."""
         return ()
 
     def write_more(self, held: Store, records: Sequence[RunRecord], found: Any) -> Sequence[Path]:
-        """Write files of another kind; gives their paths."""
+        """Write further files, and return their paths."""
         return ()
 
     def report(self, held: Store, records: Sequence[RunRecord], found: Any = None) -> Report:
-        """The report of a run, or of several that are pooled."""
+        """The report of a run, or of several pooled runs."""
         if len(records) > 1 and not self.pools:
-            raise SettingsError("runs of this kind are not pooled: give one run")
+            raise SettingsError("runs of this experiment cannot be pooled; give one run")
         found = self.read(held, records) if found is None else found
         runs = "Run" if len(records) == 1 else "Runs"
         made = Report(
@@ -183,12 +184,15 @@ class Results:
             footer=f"{runs} {', '.join(record.id for record in records)}, written by Groundswell.",
         )
         if made.figures and lacking(("matplotlib",)):
-            self.say("note: matplotlib is not installed, so figures are tables: pip install 'groundswell[report]'")
+            self.say(
+                "warning: matplotlib is not installed, so the report has tables instead of figures; to get figures: "
+                "pip install 'groundswell[report]'"
+            )
             return without_drawings(made)
         return made
 
     def write(self, held: Store, records: Sequence[RunRecord], format: ReportFormat = "html") -> Written:
-        """Write the report and the files beside it. Files that are there are replaced."""
+        """Write the report and the files beside it. Existing files are replaced."""
         found = self.read(held, records)
         report = self.report(held, records, found)
         if not self.keeps_folder:
@@ -204,12 +208,12 @@ class Results:
         ]
         beside = list(files_blocks(self.folder, files, tables))
         for each in [each for each in PAGES if each == format or (self.folder / PAGES[each]).exists()]:
-            write_page(self.folder, report, drawn, beside, each)  # one of an earlier report would be out of date
+            write_page(self.folder, report, drawn, beside, each)  # existing pages in other formats would be stale
         page = self.folder / PAGES[format]
         return Written(page, tuple(files), report, found.analysis)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:
-        """What came of it, for a terminal."""
+        """The findings for a terminal."""
         return brief(report, self.columns)
 
     def text(self, report: Report) -> str:
@@ -221,17 +225,17 @@ class Results:
         return out.getvalue().strip("\n")
 
     def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
-        """What could be done next: what for, and the command."""
+        """Suggested next steps: a description and a command."""
         example = report.example
         if example is not None and example[0].command.startswith("groundswell "):
             command = example[0].command.removeprefix("groundswell ")
-            yield "that transcript in full", command.replace("{key}", example[1].key)
+            yield "to see this transcript in full", command.replace("{key}", example[1].key)
 
 
 class Outputs:
-    """The results of one run as they are kept: the configuration when the run begins, the files when it has ended.
+    """Writes the results of one run: its configuration when it starts, and its files when it has ended.
 
-    `opened` opens the store for a while, from any thread.
+    `opened` opens the store, from any thread.
     """
 
     def __init__(
@@ -244,11 +248,11 @@ class Outputs:
 
     @property
     def listeners(self) -> list[Listener]:
-        """Those of the results, and one that writes down where they go."""
+        """The listeners of the results, and one that records their folder."""
         return [*self.results.listeners, self._hear]
 
     def _hear(self, event: Event) -> None:
-        """Write down the folder of a run when its first trial is on its way: before, it may not even begin."""
+        """Record the folder when the first request is sent. Before that, the run may still be refused."""
         if self._left and isinstance(event, WaveSent | TrialEnded):
             with self.opened() as held:
                 self._remember(held, event.run)
@@ -260,28 +264,28 @@ class Outputs:
         try:
             remember_folder(held, run, self.results.folder, self._config)
         except (GroundswellError, OSError) as error:
-            self.results.say(f"note: the configuration was not written: {error}")
+            self.results.say(f"warning: could not write the configuration: {error}")
 
     def write(self, summary: Summary) -> Written:
-        """Write the files of a run that has figures."""
+        """Write the files of a run that has an analysis."""
         with self.opened() as held:
             return self.write_with(held, held.runs.get(summary.run_id))
 
     def write_with(self, held: Store, record: RunRecord) -> Written:
-        """The same, with the store open already."""
+        """Write the files, with the store already open."""
         self._remember(held, record.id)
         return self.results.write(held, [record])
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What a run remembers of its results: the folder that they are in, and the options that it was started with."""
+    """What is stored about the results of a run: their folder, and the options of the run."""
 
     folder: str
     config: str = ""
 
 
 def remember_folder(held: Store, run: str, folder: Path, config: str) -> None:
-    """Remember where the results of a run go, for those who resume it, and put its configuration there."""
+    """Store the results folder of a run, for resuming it, and write its configuration there."""
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / CONFIG) as out:
         out.write(f"# run {run}: {_quoted(held.runs.get(run).title)}\n{config}".encode())
@@ -289,7 +293,7 @@ def remember_folder(held: Store, run: str, folder: Path, config: str) -> None:
 
 
 def remembered_folder(held: Store, record: RunRecord) -> Path | None:
-    """The folder that a run's results are in, if it says so itself."""
+    """The results folder of a run, if its configuration file confirms it."""
     known = _kept(held, record.id)
     if known is None:
         return None
@@ -300,12 +304,12 @@ def remembered_folder(held: Store, record: RunRecord) -> Path | None:
 
 
 def _quoted(name: str) -> str:
-    """A name on one line, whatever is in it."""
+    """A name as a JSON string, on one line."""
     return msgspec.json.encode(name).decode()
 
 
 def _first_line(folder: Path) -> str:
-    """The line of a configuration that names its run; empty if there is none."""
+    """The first line of a configuration, which names its run; empty if there is none."""
     try:
         with (folder / CONFIG).open(errors="replace") as config:
             return config.readline(1000).strip()
@@ -314,7 +318,7 @@ def _first_line(folder: Path) -> str:
 
 
 def remembered_config(held: Store, record: RunRecord) -> str:
-    """The options that a run was started with, as TOML."""
+    """The options of a run, as TOML."""
     known = _kept(held, record.id)
     return "" if known is None else known.config
 
@@ -329,7 +333,7 @@ def _kept(held: Store, run: str) -> Kept | None:
 
 
 def cost_of(held: Store, wave: StoredWave) -> tuple[float | None, int]:
-    """The dollars that the replies of a wave cost, as far as known, and of how many they are not."""
+    """The known cost in dollars of the replies of a wave, and the number of replies with an unknown price."""
     spent, unknown = 0.0, 0
     prices = ModelPrices(load_here)
     for settlement in held.waves.settled(wave):
@@ -340,7 +344,7 @@ def cost_of(held: Store, wave: StoredWave) -> tuple[float | None, int]:
 
 
 def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
-    """What a reply cost; nobody knows, where its account is not set up any more."""
+    """The cost of a reply; None if its account is no longer configured."""
     try:
         return prices(f"{wave.account}/{wave.about.model}", usage, wave.transport)
     except SettingsError:
@@ -348,23 +352,23 @@ def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
 
 
 def folder_of(name: str) -> Path:
-    """Where the results of a run go unless something is said: a folder of its own, whatever the run is called."""
+    """The default results folder of a run. Every name has its own folder."""
     plain = _STRANGE.sub("-", name).strip(" .")[:LONGEST_NAME]
     if plain == name and " " not in name:
         return RESULTS / name
     slug = RESULTS / name.lower().replace(" ", "-")
-    if plain == name and _first_line(slug).partition(": ")[2] in ("", _quoted(name)):  # nor does another run have it
+    if plain == name and _first_line(slug).partition(": ")[2] in ("", _quoted(name)):  # not the folder of another run
         return slug
     plain = plain.replace(" ", "-")
     return RESULTS / f"{plain or 'run'}-{blake2b(name.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
 
 
 def check_writable(folder: Path) -> None:
-    """Find out whether files can be put into a folder, which need not be there yet."""
+    """Check that files can be written to a folder, which need not exist yet."""
     place = folder.absolute()
     try:
-        nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
+        nearest = next(each for each in (place, *place.parents) if each.exists())  # missing folders are created later
         with NamedTemporaryFile(dir=nearest):
             """It can be written to."""
     except OSError as error:
-        raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error
+        raise SettingsError(f"--out {folder}: cannot write to this folder: {error.strerror or error}") from error

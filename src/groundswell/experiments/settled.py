@@ -1,4 +1,4 @@
-"""What a run holds of its trials, whether it has ended or was stopped: read from the journal, in the order of specs."""
+"""Reads the outcomes of a run from the journal, in the order of the specs, also if the run was stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 async def carry_out(run: Run, program: Program[S, Any], specs: Iterable[S]) -> None:
-    """Run all trials. A run that is stopped ends so; what it has is read as if it had ended."""
+    """Run all trials. If the run is stopped, return normally; its outcomes so far can still be read."""
     try:
         async for _ in run.map(program, specs):
             pass
@@ -34,9 +34,9 @@ async def carry_out(run: Run, program: Program[S, Any], specs: Iterable[S]) -> N
 async def settled(
     run: Run, program: Program[S, R], specs: Iterable[tuple[T, S]]
 ) -> AsyncIterator[tuple[T, str, R | Fault | None]]:
-    """What came of each spec of the run's first `map`, with what it was about and the key of its trial.
+    """The outcome of each spec of the run's first `map`, with its label and the key of its trial.
 
-    That is a result, a fault, or nothing yet.
+    An outcome is a result, a fault, or None if the trial has not ended.
     """
     keyed = _keyed(program, specs)
     while some := list(islice(keyed, AT_ONCE)):
@@ -47,7 +47,7 @@ async def settled(
 
 
 def _keyed(program: Program[S, Any], specs: Iterable[tuple[T, S]]) -> Iterator[tuple[T, str]]:
-    """The keys that `run.map` gives to trials: a hash of the spec, and the number of its replicate."""
+    """The keys that `run.map` assigns to trials: a hash of the spec and the number of the replicate."""
     seen = Seen()
     for about, spec in specs:
         key = spec_key(program.name, encode_spec(program, spec))

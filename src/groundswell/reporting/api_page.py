@@ -1,4 +1,4 @@
-"""The page at /docs of a server: what there is to call, from the OpenAPI document."""
+"""The page at /docs of a server: its endpoints, from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from groundswell.reporting.page import template
 
 
 def api_page(openapi: Mapping[str, Any]) -> str:
-    """All routes, by their tags, each with what it does."""
+    """All endpoints by tag, with their descriptions."""
     tags: dict[str, list[dict[str, Any]]] = {}
     for path, methods in openapi["paths"].items():
         for method, route in methods.items():
@@ -20,5 +20,5 @@ def api_page(openapi: Mapping[str, Any]) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, bool]]:
-    """A text cut at its backticks: what stands between two of them is code."""
+    """A text split at its backticks: parts between two of them are code."""
     return [(words, bool(at % 2)) for at, words in enumerate(text.split("`"))]

@@ -1,9 +1,9 @@
 """Results as blocks: key figures, texts, tables, figures and transcripts.
 
-An experiment turns its analysis into a list of blocks once. Whatever shows results is made of that list: the page
+An experiment turns its analysis into a list of blocks once. All output formats are made from that list: the page
 `report.html`, the summary at the end of a command, notebooks, Markdown and JSON.
 
-    yield Text(id="findings", lines=["12.0% of offers were refused (95% interval 8.1% to 17.0%, n 200)."], brief=True)
+    yield Text(id="findings", lines=["12.0% of offers were refused (95% CI 8.1% to 17.0%, n = 200)."], brief=True)
     yield Figure(
         id="offers",
         title="Most offers are fair",
@@ -14,8 +14,8 @@ An experiment turns its analysis into a list of blocks once. Whatever shows resu
         draw=draw_offers,
     )
 
-A block belongs to a part of the report, and parts are always in the same order: findings, figures, tables,
-transcripts, and what was run. Cells hold data, not text: each renderer words them by the kind of their column.
+A block belongs to a part of the report. Parts are always in the same order: findings, figures, tables, transcripts
+and run details. Cells hold data, not text: each renderer formats them by the kind of their column.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ PARTS: dict[Part, str] = {
     "figures": "Figures",
     "tables": "Tables",
     "transcripts": "Transcripts",
-    "run": "What was run",
+    "run": "Run details",
 }
 """The parts of a report in their order, and their headings."""
 
 Kind = str
-"""How the cells of a column are worded:
+"""How the cells of a column are formatted:
 
-text          as they are
-count         whole numbers, as 1,234
-share         from 0 to 1, as 12.0%
-share_change  a difference of shares, as +3.1%
+text          unchanged
+count         whole numbers: 1,234
+share         from 0 to 1: 12.0%
+share_change  a difference of shares: +3.1%
 number        two digits after the point; `number.3` has three
 change        the same with a sign; `change.3`
-value         four digits, whatever it is
+value         any number, to four significant digits
 p             a p-value
 usd           dollars
 seconds       a duration
 
-A cell of any kind but text may be an `Estimate`: a value with its interval.
+A cell of any kind except text may be an `Estimate`: a value with its confidence interval.
 """
 
 Look = Literal["orange", "orange-dashed", "orange-dotted", "yellow", "green", "removed"]
-"""How a passage is marked. `green` also marks what was added, `removed` what was taken out."""
+"""How a passage is marked. `green` also marks additions, `removed` marks removals."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A value with its interval; of a share also the count and the number that it is of."""
+    """A value with its confidence interval. A share also has its count and n."""
 
     value: float | None
     low: float | None = None
@@ -78,7 +78,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class RateFigure(Protocol):
-    """A share with its interval, as every analysis has them."""
+    """A share with its confidence interval, as analyses return it."""
 
     @property
     def count(self) -> int: ...
@@ -93,7 +93,7 @@ class RateFigure(Protocol):
 
 
 def estimate(rate: RateFigure) -> Estimate:
-    """A share of an analysis as a cell."""
+    """A share from an analysis as a cell."""
     return Estimate(rate.rate, rate.low, rate.high, rate.count, rate.n)
 
 
@@ -102,7 +102,7 @@ Cell = str | int | float | bool | Estimate | None
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """What all blocks have. `brief` ones are also shown at the end of a command and in notebooks."""
+    """The fields of all blocks. `brief` blocks are also shown at the end of a command and in notebooks."""
 
     id: str
     title: str = ""
@@ -111,7 +111,7 @@ class Block:
 
 
 class KeyFigure(NamedTuple):
-    """A figure that stands out: its value, what it is, and more about it."""
+    """One key figure: its value, its label and a note."""
 
     value: str
     label: str
@@ -120,13 +120,13 @@ class KeyFigure(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyFigures(Block):
-    """What one wants to know first."""
+    """The most important figures, shown large."""
 
     figures: Sequence[KeyFigure]
 
 
 class Mark(NamedTuple):
-    """A place in a text that matters: from which character to which, how it looks, and why."""
+    """A marked range of a text: start and end character, look, and a note."""
 
     start: int
     end: int
@@ -135,7 +135,7 @@ class Mark(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A text word by word, with what is marked in it. It is folded unless it is open."""
+    """A verbatim text with marks. It is folded unless `open`."""
 
     title: str
     text: str
@@ -145,7 +145,7 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Block):
-    """Sentences, one to a line, and passages that are quoted word by word."""
+    """Sentences, one per line, and verbatim passages."""
 
     lines: Sequence[str] = ()
     passages: Sequence[Passage] = ()
@@ -153,7 +153,7 @@ class Text(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Block):
-    """Rows under columns. `columns` maps their names to kinds. A folded table is shown on demand."""
+    """A table. `columns` maps column names to kinds. A folded table is shown on demand."""
 
     part: Part = "tables"
     columns: Mapping[str, Kind]
@@ -161,7 +161,7 @@ class Table(Block):
     caption: str = ""
     folded: bool = False
     brief_columns: Sequence[str] = ()
-    """The columns that are shown where there is little room; all of them unless some are named."""
+    """The columns shown on a terminal and in notebooks. The default is all columns."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -169,7 +169,7 @@ class Table(Block):
                 raise SettingsError(f"block {self.id}: a row has {len(row)} cells for {len(self.columns)} columns")
 
     def drawn(self, size: tuple[float, float], draw: Callable[[Canvas], None]) -> Figure:
-        """The same as a figure, with these rows as its data."""
+        """A figure with the rows of this table as its data."""
         part: Part = "figures" if self.part == "tables" else self.part
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return Figure(**(given | {"part": part, "size": size, "draw": draw, "folded": False}))
@@ -177,9 +177,9 @@ class Table(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Table):
-    """A drawing and the data that it shows. The title says the finding; the caption says units, n and interval.
+    """A figure and its data. The title states the finding; the caption gives units, n and the interval.
 
-    `draw` is given a matplotlib figure of this size in inches; see reporting/figures.py for its colours.
+    `draw` receives a matplotlib figure of this size in inches. reporting/figures.py has the colours.
     """
 
     part: Part = "figures"
@@ -188,7 +188,7 @@ class Figure(Table):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a transcript. `side` numbers the speakers, from 0: it gives the colour."""
+    """One message of a transcript. `side` is the number of the speaker, from 0, and sets the colour."""
 
     speaker: str
     text: str
@@ -200,7 +200,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One trial as people read it. `tags` are what readers filter by: the name of a filter, and its values here."""
+    """One trial as a transcript. `tags` maps the names of filters to the values of this trial."""
 
     key: str
     title: str
@@ -213,9 +213,10 @@ class Transcript(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Transcripts(Block):
-    """All transcripts, read anew with every call of `items`. `example` is the one that a terminal shows.
+    """All transcripts. Each call of `items` reads them again. `example` returns the one shown on a terminal.
 
-    `filters` names the tags to filter by, in order. `command` shows one whole, {key} standing for its key.
+    `filters` names the tags to filter by, in order. `command` is the command line that shows one trial in full, with
+    {key} in place of its key.
     """
 
     part: Part = "transcripts"
@@ -229,10 +230,10 @@ class Transcripts(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The blocks of a run, or of several that are pooled, in order."""
+    """The blocks of a run, or of several pooled runs, in order."""
 
     kind: str
-    """The experiment, as `The secret game`."""
+    """Title of the experiment, for example `Secret game`."""
     title: str
     blocks: Sequence[Block]
     footer: str = ""
@@ -244,7 +245,7 @@ class Report:
 
     @property
     def brief(self) -> list[Block]:
-        """The blocks that are shown where there is little room."""
+        """The blocks that are shown on a terminal and in notebooks."""
         return [block for block in self.blocks if block.brief]
 
     @property
@@ -254,7 +255,7 @@ class Report:
 
     @property
     def example(self) -> tuple[Transcripts, Transcript] | None:
-        """The transcript that a terminal shows, and the block that it is from."""
+        """The transcript shown on a terminal, and its block."""
         for block in self.blocks:
             if isinstance(block, Transcripts) and block.example is not None and (found := block.example()) is not None:
                 return block, found
@@ -268,7 +269,7 @@ Piece = str | tuple[str, str, str]
 
 
 def pieces(text: str, marks: Iterable[Mark] = ()) -> list[Piece]:
-    """A text cut where marks begin and end; where several overlap, the first gives its look."""
+    """A text split where marks begin and end. Where marks overlap, the first sets the look."""
     found = [mark for mark in marks if mark.start < mark.end]
     edges = {0, len(text), *(edge for mark in found for edge in (mark.start, mark.end) if 0 < edge < len(text))}
     cut: list[Piece] = []
@@ -281,7 +282,7 @@ def pieces(text: str, marks: Iterable[Mark] = ()) -> list[Piece]:
 
 
 def narrowed(table: Table) -> Table:
-    """A table with the columns that are shown where there is little room."""
+    """A table with only its brief columns."""
     if not table.brief_columns:
         return table
     places = [at for at, name in enumerate(table.columns) if name in table.brief_columns]
@@ -295,7 +296,7 @@ def narrowed(table: Table) -> Table:
 
 
 def _with_own_id(block: Block, taken: set[str]) -> Block:
-    """A block whose id no other has, and which can be the name of a file whatever it is made of."""
+    """A block with a unique id that is a valid file name."""
     plain_id = _NOT_IN_IDS.sub("-", block.id)[:LONGEST_ID] or "block"
     if plain_id != block.id:
         plain_id += f"-{blake2b(block.id.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
@@ -307,7 +308,7 @@ def _with_own_id(block: Block, taken: set[str]) -> Block:
 
 
 def without_drawings(report: Report) -> Report:
-    """A report whose figures are tables, where nothing can be drawn."""
+    """A report with tables instead of figures, if matplotlib is not installed."""
     names = [each.name for each in fields(Table)]
     blocks = [
         Table(**{name: getattr(block, name) for name in names}) if isinstance(block, Figure) else block
@@ -317,7 +318,7 @@ def without_drawings(report: Report) -> Report:
 
 
 def settings_table(rows: Iterable[tuple[str, str]], caption: str = "") -> Table:
-    """Names and values as the table at the end of every report; what has no value is left out."""
+    """The settings table at the end of every report. Empty values are left out."""
     return Table(
         id="settings",
         title="Settings",
@@ -329,14 +330,14 @@ def settings_table(rows: Iterable[tuple[str, str]], caption: str = "") -> Table:
 
 
 def plain(report: Report, most: int = 100) -> dict[str, Any]:
-    """A report as plain data, for JSON. Of transcripts it holds so many, and how many there are."""
+    """A report as plain data, for JSON. It contains up to `most` transcripts, and their total number."""
     blocks = [_plain(block, most) for block in report.blocks]
     found: dict[str, Any] = _clean({"kind": report.kind, "title": report.title, "blocks": blocks})
     return found
 
 
 def _clean(value: Any) -> Any:
-    """The same without halves of surrogate pairs, and without numbers that JSON does not have."""
+    """The value without lone surrogates and without numbers that JSON does not support."""
     if isinstance(value, str):
         return _encodable(value)
     if isinstance(value, dict):
@@ -363,7 +364,7 @@ def _plain(block: Block, most: int) -> dict[str, Any]:
                 if count <= most:
                     items.append(msgspec.to_builtins(item))
             return found | {"about": block.about, "count": count, "transcripts": items}
-    raise TypeError(f"{type(block).__name__} is no kind of block")
+    raise TypeError(f"{type(block).__name__} is not a block")
 
 
 def _passage(passage: Passage) -> dict[str, Any]:
@@ -375,7 +376,7 @@ def _cell(cell: Cell) -> Any:
 
 
 def cells_as_columns(table: Table) -> tuple[list[str], list[list[Any]]]:
-    """A table as data for files: an estimate becomes several columns, as `leaked`, `leaked low`, `leaked high`."""
+    """A table as data for files. An estimate becomes several columns: `leaked`, `leaked low`, `leaked high`."""
     parts = [_fields([row[at] for row in table.rows]) for at in range(len(table.columns))]
     names = list[str]()
     for name, some in zip(table.columns, parts, strict=True):
@@ -385,7 +386,7 @@ def cells_as_columns(table: Table) -> tuple[list[str], list[list[Any]]]:
 
 
 def _other_than(name: str, names: Sequence[str]) -> str:
-    """A name that is not among these."""
+    """A name that is not in `names`."""
     number, found = 2, name
     while found in names:
         found, number = f"{name} {number}", number + 1
@@ -409,5 +410,5 @@ def _part(cell: Cell, part: str) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Text without halves of surrogate pairs, which no file can hold."""
+    """Text without lone surrogates, which cannot be encoded."""
     return text.encode(errors="backslashreplace").decode()

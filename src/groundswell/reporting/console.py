@@ -1,4 +1,4 @@
-"""A console on which text does nothing but appear."""
+"""A console that escapes control characters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class SafeConsole(Console):
-    """A console on which text does nothing but appear: control characters in it are shown, not obeyed.
+    """A console that escapes control characters in text.
 
-    Styles and cursor movements are not text, and stay: rich keeps these apart until it writes.
+    Styles and cursor movements still work: rich keeps them separate from text until it writes.
     """
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Replace them before the text is measured, so that tables stay aligned."""
+        """Escape before the text is measured, to keep tables aligned."""
         return super().render_str(words.on_terminal(text), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Replace those that came some other way."""
+        """Escape text that did not pass through `render_str`."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=words.on_terminal(segment.text))

@@ -1,8 +1,8 @@
-"""Figures as SVG: one style for all, colours that can be told apart, and points with their intervals.
+"""Figures as SVG: one style, colours that are safe for colour blindness, and points with confidence intervals.
 
-matplotlib draws with stand-ins for colours, which are replaced afterwards. On a page they become CSS variables, so that
-a figure is right in light and dark; in a file they become fixed colours. The SVG is parsed and written anew: what is
-text in a figure stays text, whatever it looks like.
+matplotlib draws with placeholder colours, which are replaced afterwards. On a page they become CSS variables for light
+and dark mode; in a file they become fixed colours. The SVG is parsed and serialised again, so text in a figure stays
+text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 OURS = "written by Groundswell"
-"""What files of figures hold, so that they can be told from those of other people."""
+"""A marker in figure files, to recognise those that Groundswell wrote."""
 SVG = "http://www.w3.org/2000/svg"
 ON_PAPER = {
     "ink": "#1c1f24",
@@ -37,7 +37,7 @@ ON_PAPER = {
     "pink": "#a8457f",
     "heat": "#e08a2c",
 }
-"""Colours that can be told apart whatever one's eyes: after M. Okabe and K. Ito, a little darker for white paper."""
+"""Colours that are safe for colour blindness, after M. Okabe and K. Ito, a little darker for white paper."""
 STAND_IN = {role: f"#c0de{number:02x}" for number, role in enumerate(ON_PAPER)}
 INK, FAINT, GRID, GROUND = (STAND_IN[role] for role in ("ink", "faint", "grid", "ground"))
 BLUE, RED, GREEN, PINK, HEAT = (STAND_IN[role] for role in ("blue", "red", "green", "pink", "heat"))
@@ -72,18 +72,18 @@ SETTINGS: dict[Any, Any] = {
     "legend.fontsize": 8,
 }
 TO_PIXELS = 1.6
-"""How many pixels of a page a point is: letters as large as those of the text around."""
+"""Pixels per point on a page, which makes letters as large as the surrounding text."""
 NARROWEST = 0.6
-"""How far a drawing may shrink on a narrow screen; below that it is scrolled."""
+"""How far a figure may shrink on a narrow screen before it scrolls."""
 LONGEST = 26
 WIDTH = 7.4
-"""Of a figure, in inches."""
+"""Width of a figure in inches."""
 LETTER = 0.066
-"""About how wide a letter of a label is, in inches."""
+"""Approximate width of a letter of a label in inches."""
 
 
 def svg_of(block: Figure) -> str:
-    """Have a figure drawn, with stand-ins for colours; the same bytes every time."""
+    """Draw a figure with placeholder colours. The output is deterministic."""
     with _matplotlib():
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure as Canvas
@@ -98,7 +98,7 @@ def svg_of(block: Figure) -> str:
 
 @contextmanager
 def _matplotlib() -> Iterator[None]:
-    """matplotlib as it comes, with our settings; it says nothing about letters that it has no picture of."""
+    """matplotlib's defaults with our settings, without warnings about missing glyphs."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -110,14 +110,14 @@ def _matplotlib() -> Iterator[None]:
 
 
 def name_of(model: str, most: int = LONGEST) -> str:
-    """The name of a model as a label: one line of letters, the middle left out where it is long."""
+    """The name of a model as a label: printable, on one line, shortened in the middle."""
     plain = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in model)
     half = (most - 1) // 2
     return plain if len(plain) <= most else f"{plain[:half]}…{plain[-half:]}"
 
 
 def on_page(block: Figure, svg: str) -> str:
-    """A figure as part of a page, in the page's colours; ids are its own."""
+    """A figure as part of a page, with the page's colours and unique ids."""
     root = _parsed(svg)
     for parent in root.iter():
         for child in [each for each in parent if each.tag in ("metadata", "style")]:
@@ -134,7 +134,7 @@ def on_page(block: Figure, svg: str) -> str:
 
 
 def on_paper(block: Figure, svg: str) -> bytes:
-    """A figure as a file of its own."""
+    """A figure as a file."""
     root = _parsed(svg)
     _coloured(root, ON_PAPER)
     _own_ids(root, block.id)
@@ -146,12 +146,12 @@ def on_paper(block: Figure, svg: str) -> bytes:
 
 
 def _label(block: Figure) -> str:
-    """What a figure shows, for those who cannot see it. The table below it has the data."""
+    """The text alternative of a figure. The table below it has the data."""
     return visible(f"{block.title}. {block.caption}")
 
 
 def _parsed(svg: str) -> ElementTree.Element:
-    """The elements of a drawing with plain names, as HTML has them."""
+    """The elements of an SVG, without namespaces."""
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         element.tag = element.tag.removeprefix(f"{{{SVG}}}")
@@ -170,7 +170,7 @@ def _coloured(root: ElementTree.Element, colours: dict[str, str]) -> None:
 
 
 def _own_ids(root: ElementTree.Element, name: str) -> None:
-    """Ids that no other drawing on the page has; those that nothing refers to go."""
+    """Make ids unique on the page, and remove unused ones."""
     used = {found for each in root.iter() for value in each.attrib.values() for found in _referred(value)}
     new = {old: f"{name}-{number}" for number, old in enumerate(sorted(used), 1)}
     for element in root.iter():
@@ -182,13 +182,13 @@ def _own_ids(root: ElementTree.Element, name: str) -> None:
 
 
 def _referred(value: str) -> list[str]:
-    """The ids that an attribute refers to. None holds text from outside: that is in the text of elements."""
+    """The ids that an attribute refers to. Attributes never contain untrusted text; elements do."""
     found = re.findall(r"url\(#([^)]+)\)", value)
     return [value[1:]] if re.fullmatch(r"#m?[0-9a-z]*[0-9a-f]{6,}", value) and not found else found
 
 
 class Point(NamedTuple):
-    """A figure with its interval: what is not bounded has no end."""
+    """A value with its interval. An unbounded end is None."""
 
     value: float | None
     low: float | None
@@ -200,14 +200,14 @@ class Point(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Points that belong together, one below the other."""
+    """Points with a common label, one below the other."""
 
     label: str
     points: Sequence[Point]
 
 
 def legend(figure: Canvas, entries: Sequence[tuple[str, str, str, bool]]) -> None:
-    """What marks mean: a word, a colour, a shape, and whether it is filled."""
+    """A legend. Each entry has a label, a colour, a marker, and whether it is filled."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -220,12 +220,12 @@ def legend(figure: Canvas, entries: Sequence[tuple[str, str, str, bool]]) -> Non
 
 
 def forest_height(groups: Sequence[Group]) -> float:
-    """How high such a drawing is, in inches."""
+    """Height of a forest plot in inches."""
     return 0.95 + sum(0.1 + 0.19 * len(group.points) for group in groups)
 
 
 def forest(figure: Canvas, groups: Sequence[Group], height: float, right: float = 1.15) -> Axes:
-    """Points with their intervals, row by row, with names to the left and figures to the right."""
+    """A forest plot: points with intervals, labels on the left and values on the right."""
     left = 0.25 + LETTER * max((len(group.label) for group in groups), default=0)
     axes = figure.add_axes((left / WIDTH, 0.5 / height, (WIDTH - left - right) / WIDTH, (height - 0.9) / height))
     at, ticks = 0.0, []
@@ -242,7 +242,7 @@ def forest(figure: Canvas, groups: Sequence[Group], height: float, right: float 
 
 
 def whisker(axes: Axes, point: Point, at: float) -> None:
-    """One point with its interval, and its figure to the right."""
+    """One point with its interval, and its value on the right."""
     if point.value is not None:
         width = 1.8 if point.bold else 1.0
         if point.low is not None and point.high is not None:
@@ -259,7 +259,7 @@ def nice_end(most: float) -> float:
 
 
 def percent_axis(axes: Axes, end: float) -> None:
-    """An axis of shares, from nothing to there."""
+    """An axis of shares from 0 to `end`."""
     steps = 4 if end in (0.2, 0.4, 0.8) else 5 if end in (0.05, 0.1, 1.0) else 6
     ticks = [end * step / steps for step in range(steps + 1)]
     axes.set_xlim(0, end)
@@ -273,7 +273,7 @@ def rate_point(rate: RateFigure, colour: str = BLUE, marker: str = "o", bold: bo
 
 
 def heat_cell(axes: Axes, place: tuple[int, int], strength: float, words: str, n: int) -> None:
-    """One cell of a heat map: the stronger, the more colour; its value, and the n behind it."""
+    """One cell of a heat map, with its value and n."""
     from matplotlib.patches import Rectangle
 
     x, y = place
@@ -283,7 +283,7 @@ def heat_cell(axes: Axes, place: tuple[int, int], strength: float, words: str, n
 
 
 def heat_grid(axes: Axes, down: Sequence[str], across: Sequence[str]) -> None:
-    """The frame of a heat map: names on top and to the left, lines between cells."""
+    """The frame of a heat map: labels at the top and on the left, lines between cells."""
     axes.set(xlim=(0, len(across)), ylim=(len(down), 0))
     axes.set_yticks([at + 0.5 for at in range(len(down))], down, color=INK)
     axes.set_xticks([at + 0.5 for at in range(len(across))], across, color=INK)
@@ -297,7 +297,7 @@ def heat_grid(axes: Axes, down: Sequence[str], across: Sequence[str]) -> None:
 
 
 def line_names(axes: Axes, ends: Sequence[tuple[float, str, str]], apart: float = 0.065) -> None:
-    """Names at the right ends of lines, apart from each other: where a line ends, its name and its colour."""
+    """Labels at the right ends of lines, without overlap. Each entry has a height, a name and a colour."""
     at = -1.0
     for height, name, colour in sorted(ends):
         at = max(height, at + apart)
@@ -309,9 +309,9 @@ def line_names(axes: Axes, ends: Sequence[tuple[float, str, str]], apart: float 
 def share_figure(
     *, id: str, title: str, caption: str, columns: tuple[str, str], rows: Sequence[tuple[str, Estimate]]
 ) -> Figure:
-    """Shares with their intervals, one below the other: what a figure most often is.
+    """Shares with confidence intervals, one below the other.
 
-    `columns` names what is compared and what is measured, as `("prompt", "heads")`.
+    `columns` names what is compared and what is measured, for example `("prompt", "heads")`.
     """
     groups = [Group(name_of(name), [Point(each.value, each.low, each.high, _share_note(each))]) for name, each in rows]
     height = forest_height(groups)

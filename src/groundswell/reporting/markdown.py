@@ -1,4 +1,4 @@
-"""A report as Markdown: findings, figures as images beside the file, tables, some transcripts, and what was run."""
+"""A report as Markdown: findings, figures as images beside the file, tables, some transcripts and run details."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MOST_ROWS = 1_000
 MOST_TRANSCRIPTS = 10
 MOST_IN_CELL = 300
 _MEANING = re.compile(r"([\\`*_{}\[\]<>#|~&])")
-"""What Markdown would take for something other than text."""
+"""Characters with a meaning in Markdown."""
 
 
 def markdown_of(report: Report, figures: str = "figures") -> str:
-    """The whole report; `figures` is the folder that its drawings are in. Without one, figures are their tables."""
+    """The whole report. `figures` is the folder of its images; if it is empty, only the tables of figures are shown."""
     lines = [f"# {_text(report.title)}", "", f"*{_text(report.kind)}*", ""]
     for part, heading in PARTS.items():
         blocks = [block for block in report.blocks if block.part == part]
@@ -87,7 +87,7 @@ def _transcripts(block: Transcripts) -> Iterator[str]:
         yield from (_text(block.about), "")
     for number, item in enumerate(islice(block.items(), MOST_TRANSCRIPTS + 1)):
         if number == MOST_TRANSCRIPTS:
-            yield from (f"The first {MOST_TRANSCRIPTS} transcripts are shown here; the report as a page has more.", "")
+            yield from (f"Only the first {MOST_TRANSCRIPTS} transcripts are shown. The HTML report has more.", "")
             return
         yield from _transcript(item)
 
@@ -105,19 +105,19 @@ def _transcript(item: Transcript) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text on one line that Markdown shows as it is."""
+    """Text on one line, escaped for Markdown."""
     return _MEANING.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def _with_changes(passage: Passage) -> str:
-    """A passage with what was added and removed between signs, as `git diff --word-diff` writes them."""
+    """A passage with additions and removals in the notation of `git diff --word-diff`."""
     signs = {"green": ("{+", "+}"), "removed": ("[-", "-]")}
     cut = [(piece, "") if isinstance(piece, str) else piece[:2] for piece in pieces(passage.text, passage.marks)]
     return "".join(words.join(signs.get(look, ("", ""))) for words, look in cut)
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """Text word by word, in a fence that nothing in it closes."""
+    """Verbatim text in a fence longer than any in the text."""
     longest = max((len(found) for found in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}text"

@@ -1,6 +1,6 @@
-"""HTML for notebooks: fragments with no scripts and no style sheets, of bounded size, in the colours of their page.
+"""HTML for notebooks: fragments of bounded size without scripts and style sheets, in the colours of their page.
 
-Every text goes through `escaped`. Nothing here takes HTML from outside.
+Every text is escaped with `escaped`. No function here accepts HTML.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ STATUS = {
     "failed": RED,
 }
 WRAP = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate"
-"""As it was written; and what direction the text has ends with it."""
+"""Keeps line breaks, and isolates the direction of the text."""
 FAINT = "opacity:.65"
 
 
 def escaped(text: str, most: int = MOST_TEXT) -> str:
-    """Any text as HTML that shows it and does nothing else."""
+    """Any text as safe HTML."""
     return escape(visible(clipped(text, most)))
 
 
 def fragment(parts: Iterable[str]) -> str:
-    """What `_repr_html_` returns."""
+    """The HTML that `_repr_html_` returns."""
     return f'<div style="line-height:1.45;max-width:60em">{"".join(parts)}</div>'
 
 
 def heading(title: str, note: str, colour: str | None = None) -> str:
-    """A title, and something to say of it."""
+    """A title and a note."""
     mark = "" if colour is None else f'<span style="color:{colour}">● </span>'
     return f"<div>{mark}<b>{escaped(title, MOST_IN_CELL)}</b> {small(note)}</div>"
 
@@ -57,7 +57,7 @@ def small(text: str) -> str:
 
 
 def table(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and what they stand for, as many as can be looked at."""
+    """A table of names and values, up to a maximum number of rows."""
     shown = [_row(name, text) for name, text in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
         shown.append(_row("…", f"{len(rows) - MOST_ROWS} more"))
@@ -80,7 +80,7 @@ def _row(name: str, text: str) -> str:
 
 
 def folded(title: str, text: str) -> str:
-    """A text that is there when it is asked for."""
+    """A text that is shown on demand."""
     return (
         f'<details><summary style="{FAINT}"><small>{escaped(title, 100)}</small></summary>'
         f'<div dir="auto" style="{WRAP};{FAINT}">{escaped(text)}</div></details>'
@@ -88,13 +88,13 @@ def folded(title: str, text: str) -> str:
 
 
 def quote(who: str, text: str, style: str = "") -> str:
-    """A text, and whose it is."""
+    """A text with its speaker."""
     name = f'<small style="{FAINT}">{escaped(who, 100)}</small> ' if who else ""
     return f'<div dir="auto" style="{WRAP};{style}">{name}{escaped(text)}</div>'
 
 
 def fault(text: str) -> str:
-    """Something that failed, marked as such."""
+    """A failure, marked in red."""
     return (
         f'<div dir="auto" style="{WRAP};border:1px solid {RED};border-left-width:4px;padding:.1em .6em">'
         f'<b style="color:{RED}">✗</b> {escaped(text)}</div>'
@@ -102,14 +102,14 @@ def fault(text: str) -> str:
 
 
 def talk(turns: Sequence[Turn]) -> Iterator[str]:
-    """The turns of a transcript, each speaker in a colour; as many as fit."""
+    """The turns of a transcript, up to a maximum size. Each speaker has a colour."""
     speakers = dict.fromkeys(turn.speaker for turn in turns)
     colours = {speaker: COLOURS[at % len(COLOURS)] for at, speaker in enumerate(speakers)}
     size = 0
     for at, turn in enumerate(turns):
         size += sum(min(len(line.text), MOST_TEXT) for line in turn.lines)
         if at and size > MOST_TALK:
-            yield quote("", f"… {len(turns) - at} exchanges more: print() shows them all", FAINT)
+            yield quote("", f"… {len(turns) - at} more exchanges: print() shows all of them", FAINT)
             return
         yield _turn(turn, colours[turn.speaker])
 
@@ -118,7 +118,7 @@ def _turn(turn: Turn, colour: str) -> str:
     facts = [turn.model, f"[{turn.path}]", turn.note]
     head = f'<b style="color:{colour}">{escaped(turn.speaker, 200)}</b> {small(" · ".join(filter(None, facts)))}'
     earlier = len(turn.lines) - MOST_ROWS
-    body = quote("", f"… {earlier} more before this", FAINT) if earlier > 0 else ""
+    body = quote("", f"… {earlier} earlier messages", FAINT) if earlier > 0 else ""
     body += "".join(map(_line, turn.lines[-MOST_ROWS:]))
     return f'<div style="margin:.6em 0;padding-left:.7em;border-left:3px solid {colour}">{head}{body}</div>'
 

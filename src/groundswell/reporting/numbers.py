@@ -1,4 +1,4 @@
-"""Figures in words: the same in tables, plots and sentences."""
+"""Number formatting, the same in tables, figures and sentences."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ NONE = "–"
 
 
 def percent(share: float | None, signed: bool = False) -> str:
-    """A share in percent, to a tenth."""
+    """A share in percent, with one decimal."""
     if share is None:
         return NONE
     return _minus(f"{100 * share:+.1f}%" if signed else f"{100 * share:.1f}%")
 
 
 def count(figure: RateFigure) -> str:
-    """So many of so many."""
+    """A count of n: `12 of 100`."""
     return f"{figure.count:,} of {figure.n:,}"
 
 
 def interval(low: float | None, high: float | None, signed: bool = False) -> str:
-    """From here to there, in percent."""
+    """An interval in percent."""
     if low is None or high is None:
         return NONE
     return f"{percent(low, signed)} to {percent(high, signed)}"
@@ -37,21 +37,21 @@ def rate(figure: RateFigure) -> str:
 
 
 def number(value: float | None, digits: int = 2, signed: bool = False) -> str:
-    """A figure on a scale of its own."""
+    """A number with a fixed number of decimals."""
     if value is None:
         return NONE
     return _minus(f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}")
 
 
 def _minus(shown: str) -> str:
-    """A minus as wide as a plus; and nothing is 0 from above or below."""
+    """Use the minus sign U+2212, and no sign for 0."""
     if not shown.strip("+-0.%"):
         shown = shown.lstrip("+-")
     return shown.replace("-", "−")
 
 
 def between(low: float | None, high: float | None, digits: int = 2) -> str:
-    """From here to there, on a scale of its own; an end that nothing bounds is left open."""
+    """An interval of numbers. An unbounded end is left open."""
     if low is None and high is None:
         return NONE
     ends = ("below" if low is None else number(low, digits)), ("above" if high is None else number(high, digits))
@@ -59,20 +59,20 @@ def between(low: float | None, high: float | None, digits: int = 2) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p to three digits, as journals write it."""
+    """A p-value with three decimals, as in journals."""
     if p is None:
         return NONE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def p_equals(p: float | None) -> str:
-    """The same in a sentence: `p = 0.012`, `p < 0.001`."""
+    """A p-value in a sentence: `p = 0.012`, `p < 0.001`."""
     shown = p_value(p)
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def points(value: float) -> str:
-    """Points without needless zeros."""
+    """Points without trailing zeros."""
     return f"{value:,.10g}" if value == round(value, 6) else f"{value:,.2f}"
 
 
@@ -82,7 +82,7 @@ def plural(many: int, what: str) -> str:
 
 
 def worded(cell: Cell, kind: Kind, *, counts: bool = True) -> tuple[str, str]:
-    """A cell of a table as text: the value, with its count unless that is not wanted, and its interval."""
+    """A table cell as text: the value, with its count if `counts`, and its interval."""
     if not isinstance(cell, Estimate):
         return _value(cell, kind), ""
     value = _value(cell.value, kind)

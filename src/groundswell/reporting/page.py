@@ -1,7 +1,7 @@
-"""A report as one HTML page that needs nothing else: no network, no other file. Whatever models wrote is text in it.
+"""A report as one self-contained HTML page: no network, no other files. Text from models is always escaped.
 
-Transcripts are packed in chunks (JSON, compressed, base64), and a small script unpacks what is looked at. A content
-security policy lets the page run that script alone, and load nothing.
+Transcripts are packed in chunks (JSON, compressed, base64), and a small script unpacks those that are viewed. A content
+security policy allows only that script, and forbids loading anything.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from groundswell.reporting.words import clipped, visible
 from groundswell.store.tables import csv_text
 
 CHUNK = 400_000
-"""Bytes of transcripts that are unpacked at once."""
+"""Bytes of transcripts per chunk."""
 FOLDED_FROM = 40
-"""A table with more rows is shown on demand."""
+"""Tables with more rows are folded."""
 MOST_ROWS = 1_000
-"""So many rows of a table are on the page; its CSV file has them all."""
+"""Maximum number of rows of a table on the page. The CSV download has all of them."""
 MOST_IN_CELL = 300
 MOST_VALUES = 200
-"""So many values of a filter can be chosen from: the most frequent ones."""
+"""Maximum number of values of a filter. The most frequent ones are offered."""
 
 
 def page_of(report: Report, drawn: Mapping[str, str] | None = None) -> str:
-    """The whole page. `drawn` has figures that are drawn already, by their ids."""
+    """The whole page. `drawn` contains figures that are already rendered, by id."""
     parts = {part: [block for block in report.blocks if block.part == part] for part in PARTS}
     return template("page.html").render(
         report=report,
@@ -66,7 +66,7 @@ def page_of(report: Report, drawn: Mapping[str, str] | None = None) -> str:
 
 
 def policy() -> str:
-    """What the browser lets the page do: show its styles and run its own script. It can load nothing."""
+    """The content security policy: inline styles and the page's own script. The page can load nothing."""
     digest = base64.b64encode(sha256(_asset("page.js").encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
@@ -81,7 +81,7 @@ def _asset(name: str) -> str:
 
 @cache
 def template(name: str) -> Template:
-    """One of our templates, in which all text is escaped."""
+    """A template, with automatic escaping."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "visible": visible,
@@ -127,7 +127,7 @@ def _drawn(block: Figure, drawings: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Packed:
-    """Transcripts as a page holds them: what can be chosen from, where each is, and the chunks."""
+    """Transcripts as stored in the page: the filters, the index and the chunks."""
 
     count: int
     filters: dict[str, list[tuple[str, int]]]
@@ -165,7 +165,7 @@ def _packed(block: Transcripts) -> Packed:
 
 
 def _values(name: str, tags: Sequence[dict[str, list[str]]]) -> list[tuple[str, int]]:
-    """What a filter can be set to, with how many transcripts have it: numbers in order, words by how frequent."""
+    """The values of a filter with their number of transcripts: numbers in order, words by frequency."""
     counts = Counter(value for each in tags for value in dict.fromkeys(each.get(name, ())))
     most = counts.most_common(MOST_VALUES)
     numbers = all(value.isdecimal() and len(value) < 10 for value, _ in most)
@@ -181,7 +181,7 @@ def _packed_text(data: bytes) -> str:
 
 
 def _encoded(item: Transcript) -> dict[str, Any]:
-    """A transcript as the script takes it; all text is made visible."""
+    """A transcript as the script expects it, with control characters escaped."""
     found: dict[str, Any] = {"key": visible(item.key), "title": visible(item.title), "outcome": visible(item.outcome)}
     if item.facts:
         found["facts"] = [visible(fact) for fact in item.facts]

@@ -1,6 +1,6 @@
-"""How far a run is, on standard error: a live display on a terminal, a plain line now and then elsewhere.
+"""Progress of a run on standard error: a live display on a terminal, occasional plain lines elsewhere.
 
-The display looks at the counters of the open runs a few times a second; the engine does nothing for it.
+The display polls the counters of the open runs several times a second. The engine does no work for it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
 
 EVERY = 1 / 8
 LINE_EVERY = 5.0
+"""Minimum number of seconds between two plain lines."""
+QUIET_AT_MOST = 60.0
+"""Seconds after which any change is worth a plain line."""
+NOTICEABLE = 0.05
+"""Share of the trials that must have ended since the last plain line."""
 RATE_OVER = 5.0
 
 
 class Reading(NamedTuple):
-    """A run at one moment. `total` is None where nobody knows how many trials there will be.
+    """A run at one moment. `total` is None if the number of trials is unknown.
 
-    `rate` is None while everything that was sent sits in batches; `batches` says how these stand.
+    `rate` is None while all requests in flight are in provider batches; `batches` describes those.
     """
 
     title: str
@@ -57,7 +62,7 @@ class Reading(NamedTuple):
 
 
 class Meter:
-    """Reads one run, and works out speeds."""
+    """Reads one run and computes rates."""
 
     def __init__(self, run: Run, now: float) -> None:
         self.run = run
@@ -65,7 +70,7 @@ class Meter:
         self._sent: deque[tuple[float, int]] = deque([(now, self._moved())])
 
     def read(self, now: float) -> Reading:
-        """The run as it stands."""
+        """The current state of the run."""
         run, counters = self.run, self.run.counters
         total = None if run.expected is None else max(run.expected, counters.planned)
         priced = counters.usd > 0 or not counters.unknown_cost
@@ -91,11 +96,11 @@ class Meter:
         )
 
     def _moved(self) -> int:
-        """How many asks were sent, less those that sit in batches: these leave at once, and count as they return."""
+        """The number of requests sent. Those in provider batches count when their results arrive."""
         return self.run.counters.sent - (self.run.in_flight - self.run.live_in_flight)
 
     def _rate(self, now: float) -> float:
-        """Asks per second over the last few seconds."""
+        """Requests per second over the last few seconds."""
         sent = self._moved()
         self._sent.append((now, sent))
         while len(self._sent) > 2 and self._sent[1][0] <= now - RATE_OVER:
@@ -104,7 +109,7 @@ class Meter:
         return max(0.0, (sent - before) / (now - then)) if now > then else 0.0
 
     def _left(self, now: float, done: int, total: int | None) -> float | None:
-        """Seconds until the last trial, if they go on ending as fast as they did in this session."""
+        """Seconds until the last trial ends, at the average speed of this session."""
         then, before = self._start
         if total is None or done <= before or now <= then:
             return None
@@ -112,7 +117,7 @@ class Meter:
 
 
 def _in_the_end(run: Run, total: int | None) -> str:
-    """What the run will have cost, where that can be told."""
+    """The predicted total cost of the run, if it can be predicted."""
     counters = run.counters
     if total is None or not counters.usd or counters.unknown_cost or counters.settled >= total:
         return ""
@@ -120,11 +125,11 @@ def _in_the_end(run: Run, total: int | None) -> str:
     if found is None:
         return ""
     low, high = cost(found.low, 0), cost(found.high, 0)
-    return f", about {low} in the end" if low == high else f", about {low} to {high} in the end"
+    return f", about {low} in total" if low == high else f", about {low} to {high} in total"
 
 
 def in_batches(run: Run) -> str:
-    """How the batches of a run stand: `2 batches: openai 450 of 1,000, anthropic in progress since 12 min`."""
+    """The state of the batches of a run: `2 batches: openai 450 of 1,000, anthropic in progress for 12 min`."""
     orders: dict[str, list[BatchInFlight]] = {}
     for order in run.batches_in_flight:
         orders.setdefault(order.account, []).append(order)
@@ -136,7 +141,7 @@ def in_batches(run: Run) -> str:
 
 
 def _stand(orders: Sequence[BatchInFlight], now: float) -> str:
-    """How the batches of one account stand: how much is done if that is told, else since when they are as they are."""
+    """The state of the batches of one account: requests done if known, else how long they have been in their state."""
     done = sum(order.info.done for order in orders if order.info is not None)
     if done:
         return f"{done:,} of {sum(order.size for order in orders):,}"
@@ -144,11 +149,11 @@ def _stand(orders: Sequence[BatchInFlight], now: float) -> str:
     info = first.info
     if info is None:
         return "being sent" if not first.sent else f"sent {age(now - first.since)} ago"
-    return f"{info.state.replace('_', ' ')} since {age(now - first.since)}"
+    return f"{info.state.replace('_', ' ')} for {age(now - first.since)}"
 
 
 def _wait(account: str, seconds: float | None) -> str:
-    return f"{account} does not answer" if seconds is None else f"{account} wants us to wait {duration(seconds)}"
+    return f"{account} does not respond" if seconds is None else f"waiting {duration(seconds)} for {account}"
 
 
 def describe(reading: Reading) -> str:
@@ -175,29 +180,46 @@ def _waves(reading: Reading) -> str:
 
 
 class Lines:
-    """Plain lines, a few seconds apart, for logs."""
+    """Plain lines for logs: one when something changed noticeably, and the last state once."""
 
     def __init__(self, write: Callable[[str], None], now: float) -> None:
         self._write = write
-        self._last = now
-        self._written: dict[int, Reading] = {}
+        self._start = now
+        self._written: dict[int, tuple[float, Reading]] = {}
 
     def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
-        """Write the readings, unless the last lines are recent; one in which nothing moved since is not repeated."""
-        if final or now - self._last >= LINE_EVERY:
-            self._last = now
-            for number, reading in enumerate(readings):
-                counted = reading._replace(rate=None, left=None)
-                if self._written.get(number) != counted:
-                    self._written[number] = counted
-                    self._write(describe(reading))
+        """Write the readings that differ enough from the last line about their run."""
+        for number, reading in enumerate(readings):
+            at, before = self._written.get(number, (self._start, None))
+            counted = reading._replace(rate=None, left=None)
+            if counted != before and (final or _is_news(counted, before, now - at)):
+                self._written[number] = (now, counted)
+                self._write(describe(reading))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
+
+
+def _is_news(reading: Reading, before: Reading | None, seconds: float) -> bool:
+    """Whether a changed reading deserves a line, so many seconds after the last one.
+
+    Progress by a share of the trials and changes of state do after a few seconds, anything else after a minute.
+    """
+    if seconds < LINE_EVERY:
+        return False
+    if before is None or seconds >= QUIET_AT_MOST:
+        return True
+    if (reading.stopping, bool(reading.waits), bool(reading.batches)) != (
+        before.stopping,
+        bool(before.waits),
+        bool(before.batches),
+    ):
+        return True
+    return reading.done - before.done >= NOTICEABLE * (reading.total or before.done) and reading.done > before.done
 
 
 class Display:
-    """The live display on a terminal. What is printed meanwhile appears above it."""
+    """The live display on a terminal. Other output appears above it."""
 
     def __init__(self, console: Console, *, above: bool) -> None:
         self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=above)
@@ -208,12 +230,12 @@ class Display:
         self._live.update(Group(*(_drawn(reading) for reading in readings)), refresh=True)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         self._live.stop()
 
 
 class Notebook:
-    """Lines below a cell of a notebook, which are replaced as the run goes on."""
+    """Lines below the cell of a notebook, which are updated in place."""
 
     def __init__(self, display: Any) -> None:
         """`display` is the module `IPython.display`."""
@@ -221,15 +243,15 @@ class Notebook:
         self._shown = display.display(self._html(""), display_id=True)
 
     def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
-        """Replace what is shown."""
+        """Update the lines."""
         self._shown.update(self._html("<br>".join(escape(describe(reading)) for reading in readings)))
 
     def close(self) -> None:
-        """What was last shown stays."""
+        """The last lines stay."""
 
 
 def notebook_display() -> Any:
-    """The module that shows things in a notebook; None where this is none."""
+    """The module `IPython.display`; None outside a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return sys.modules.get("IPython.display") if getattr(shell, "kernel", None) is not None else None
 

@@ -1,4 +1,4 @@
-"""What was said in a trial, in turns that leave out what their reader has just read."""
+"""The turns of a trial, without text that was already shown."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Kind = Literal["system", "told", "recalled", "reasoning", "reply", "fault", "ope
 
 
 class Exchange(NamedTuple):
-    """One ask or call and its end. Without a settlement it is open.
+    """One request or call and its settlement, which is None while it is open.
 
-    Without a request, the program no longer asks this; or, with a label, the program is not loaded.
+    `request` is None if the program no longer makes it, or, with a label, if the program is not loaded.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Exchange(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Something that was told to a model, or that came of it. `who` is its role in what was told."""
+    """One message to a model, or its reply. `who` is the role of the message."""
 
     kind: Kind
     who: str
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One exchange as people read it: who speaks, on which model, and what is new in it."""
+    """One exchange: the speaker, the model, and the new lines."""
 
     path: str
     speaker: str
@@ -64,7 +64,7 @@ class Turn(NamedTuple):
 
 
 def turns(exchanges: Iterable[Exchange]) -> Iterator[Turn]:
-    """The turns of a trial. In a conversation every ask repeats what was said before: only what is new is shown."""
+    """The turns of a trial. Every request of a conversation repeats earlier messages; only new ones are shown."""
     reader = _Reader()
     for exchange in exchanges:
         request = exchange.request
@@ -82,11 +82,11 @@ def turns(exchanges: Iterable[Exchange]) -> Iterator[Turn]:
 
 
 class _Reader:
-    """What the reader of a transcript knows by now.
+    """What the reader of a transcript has already seen.
 
-    shown   how often each text was shown; it is known as often as that in every ask
-    places  the path at which each text was shown first
-    latest  the last text that a speaker was told in a role, and where
+    shown   how often each text was shown
+    places  the path at which each text was first shown
+    latest  the last text and its path, by speaker and role
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Reader:
         self._just_said = ""
 
     def told(self, exchange: Exchange, chat: Chat) -> Iterator[Line]:
-        """The messages of a request that are new. The last one is named even if it is known: it is what is answered."""
+        """The new messages of a request. The last one is always named, since the model answers it."""
         met = Counter[str]()
         for at, message in enumerate(chat.messages, 1):
             text = _content(message)
@@ -110,7 +110,7 @@ class _Reader:
             self._latest[exchange.label, message.role] = (text, exchange.path)
 
     def heard(self, exchange: Exchange, said: Sequence[Line]) -> None:
-        """Replies are known too, whoever they are told to next."""
+        """Remember replies, since later requests repeat them."""
         self._just_said = ""
         for line in said:
             if line.kind == "reply":
@@ -122,7 +122,7 @@ class _Reader:
         self._places.setdefault(text, path)
 
     def _without_beginning(self, exchange: Exchange, role: str, text: str) -> str:
-        """A text that goes on from the one before, as prompts do that hold a whole conversation: what is added."""
+        """The new part of a text that continues the previous one, such as a prompt that contains a conversation."""
         before, path = self._latest.get((exchange.label, role), ("", ""))
         lines = zip(before.splitlines(keepends=True), text.splitlines(keepends=True), strict=False)
         same = sum(len(now) for _, now in takewhile(lambda pair: pair[0] == pair[1], lines))
@@ -137,7 +137,7 @@ def _kind(message: Message) -> Kind:
 
 def _speaker(exchange: Exchange) -> str:
     if exchange.request is None:
-        return exchange.label or "recorded; the program as it is now does not ask this"
+        return exchange.label or "recorded; the current program does not make this request"
     if isinstance(exchange.request, Invoke):
         return f"call {exchange.request.function}"
     return exchange.label or "ask"
@@ -172,13 +172,13 @@ def _said(settlement: Settlement | None) -> Iterator[Line]:
 
 
 def _note(settlement: Settlement | None) -> str:
-    """What a reply took, and how it ended if that is worth a word."""
+    """Tokens of a reply, and its finish reason if it is unusual."""
     if not isinstance(settlement, Reply | Embedding):
         return ""
     usage = settlement.usage
     notes = [] if usage == Usage() else [f"{usage.input_tokens} tokens in, {usage.output_tokens} out"]
     if isinstance(settlement, Reply) and settlement.finish not in USUAL:
-        notes.append(f"ended by {settlement.finish}")
+        notes.append(f"finish: {settlement.finish}")
     return ", ".join(notes)
 
 

@@ -1,4 +1,4 @@
-"""A report on a terminal: the findings in sentences, the tables that matter most, and one transcript."""
+"""A report on a terminal: the findings, the most important tables, and one transcript."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MOST_ROWS = 30
 MOST_IN_CELL = 100
 MOST_MESSAGES = 12
 MOST_SAID = 240
-"""So much of a message is shown: its beginning, or what is around its first mark."""
+"""Maximum number of characters of a message: its beginning, or the text around its first mark."""
 _WIDE = Console(width=10_000)
 STYLES = {"orange": "bold red", "yellow": "yellow", "green": "green", "removed": "strike"}
 
 
 def brief(report: Report, width: int | None = None) -> Iterator[RenderableType]:
-    """What stands at the end of a command, on a terminal of this width."""
+    """The summary at the end of a command, for a terminal of this width."""
     for block in report.brief:
         yield ""
         yield from block_lines(block, width)
@@ -61,11 +61,11 @@ def block_lines(block: Block, width: int | None = None) -> Iterator[RenderableTy
                 yield RichText(visible(block.title), "bold")
             yield table(block, width)
             if len(block.rows) > MOST_ROWS:
-                yield f"… and {len(block.rows) - MOST_ROWS:,} rows more, in the report"
+                yield f"… {len(block.rows) - MOST_ROWS:,} more rows in the report"
 
 
 def table(block: Table, width: int | None = None) -> RichTable:
-    """A table with its first rows. Intervals stand behind values; where there is no room, only those of the first."""
+    """A table with its first rows. On a narrow terminal, only the first value of a row shows its interval."""
     whole = _table(block, intervals=True)
     if width is None or Measurement.get(_WIDE, _WIDE.options, whole).maximum <= width:
         return whole
@@ -89,7 +89,7 @@ def _table(block: Table, *, intervals: bool) -> RichTable:
 
 
 def transcript(found: Transcript) -> Iterator[RichText]:
-    """One transcript, each message shortened, with what is marked in colour."""
+    """One transcript, with shortened messages and coloured marks."""
     head = RichText(visible(found.title), "bold")
     head.append(f": {visible(found.outcome)}" if found.outcome else "", "not bold")
     yield head
@@ -98,7 +98,7 @@ def transcript(found: Transcript) -> Iterator[RichText]:
     for message in found.messages[:MOST_MESSAGES]:
         yield _said(message)
     if len(found.messages) > MOST_MESSAGES:
-        yield RichText(f"  … and {len(found.messages) - MOST_MESSAGES:,} messages more", "dim")
+        yield RichText(f"  … {len(found.messages) - MOST_MESSAGES:,} more messages", "dim")
     for note in found.notes:
         yield RichText(f"  {visible(' '.join(note.split()))}", "dim")
 
@@ -122,7 +122,7 @@ def _moved(mark: Mark, by: int) -> Mark:
 
 
 def _window(message: Message) -> tuple[int, int]:
-    """The part of a message that is shown: its beginning, unless what is marked stands further on."""
+    """The part of a message that is shown: its beginning, unless the first mark comes later."""
     length, first = len(message.text), min((mark.start for mark in message.marks), default=0)
     start = 0 if length <= MOST_SAID or first < MOST_SAID - 40 else first - MOST_SAID // 2
     return start, min(length, start + MOST_SAID)

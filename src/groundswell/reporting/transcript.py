@@ -1,4 +1,4 @@
-"""One trial as people read it: who was told what, what they answered, and how the trial ended."""
+"""The transcript of one trial: prompts, replies and the outcome."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ INDENT = "    "
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """What was said in a trial. `str()` gives it as text, a notebook shows it as a page; spec and result are JSON.
+    """The transcript of a trial. `str()` returns it as text, a notebook shows it as HTML. Spec and result are JSON.
 
-    `exchanges` has everything that was asked and answered, with whole requests and replies.
+    `exchanges` contains all requests and replies in full.
     """
 
     key: str
@@ -69,7 +69,7 @@ def _title(turn: Turn) -> str:
 
 
 def _block(who: str, text: str) -> Iterator[str]:
-    """A text with who said it before its first line and the rest below that."""
+    """A text with its speaker before the first line and the other lines indented."""
     first, *rest = text.rstrip().splitlines() or [""]
     yield f"{INDENT}{who} {first}" if who else f"{INDENT}{first}"
     for more in rest:

@@ -1,4 +1,4 @@
-"""The application: routes, errors, limits, and its description of itself."""
+"""The FastAPI application: routes, errors, limits and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from groundswell.web.services import Here, Services
 from groundswell.web.settings import ServerSettings
 
 ABOUT = """
-Entities talk in a context that you give, alone, in pairs or in groups, many times over.
+Run experiments with language models, follow them, and read their results.
 
-Every answer is `{"status": "success", "data": ...}` or `{"status": "error", "message": ..., "errors": [...]}`.
+Every JSON response is `{"status": "success", "data": ...}` or `{"status": "error", "message": ..., "errors": [...]}`.
 """
 
 router = APIRouter(tags=["server"])
@@ -38,14 +38,14 @@ ROUTERS = (
     simulations.router,
     entity_types.of_templates,
     entity_types.router,
-    entity_files.router,  # before the next: `export` is no id
+    entity_files.router,  # before the next one: `export` is not an id
     entities.router,
     runs.router,
 )
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How a server is."""
+    """The state of the server. `running` and `waiting` count runs; `model` is the default model."""
 
     status: str
     version: str
@@ -56,7 +56,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class ModelShown(msgspec.Struct, frozen=True):
-    """A model, or a kind of them: `MODEL` and `NAME` stand for a name. `lacks` is what must be set or installed."""
+    """A model, or a family of models: `MODEL` and `NAME` are placeholders. `lacks` lists what to set or install."""
 
     model: str
     usable: bool
@@ -65,7 +65,7 @@ class ModelShown(msgspec.Struct, frozen=True):
 
 
 def create_app(services: Services) -> FastAPI:
-    """The application, on services that were started and will be closed by whoever made them."""
+    """The application. The caller starts and closes the services."""
     settings = services.settings
     app = FastAPI(
         title="Groundswell",
@@ -96,7 +96,7 @@ def create_app(services: Services) -> FastAPI:
 
 
 def guarded(app: FastAPI, settings: ServerSettings) -> ASGIApp:
-    """The application as it may be reached from outside."""
+    """The application behind its access checks."""
     return Guard(app, settings)
 
 
@@ -105,13 +105,13 @@ def own_version() -> str:
     """The version of this package."""
     try:
         return version("groundswell")
-    except PackageNotFoundError:  # run from a checkout that was not installed
+    except PackageNotFoundError:  # a checkout that is not installed
         return "0"
 
 
-@router.get(HEALTH, summary="How the server is", responses={**answers(Health, "it is there"), **errors()})
+@router.get(HEALTH, summary="Check the server", responses={**answers(Health, "The server is up."), **errors()})
 async def health(here: Here) -> Response:
-    """Needs no token, and tells nothing of what is in the store."""
+    """Return the version and the number of runs in progress. Needs no token."""
     background = here.background
     uptime = round(time.monotonic() - here.began, 3)
     return success(Health("ok", own_version(), background.running, background.waiting, here.model, uptime))
@@ -119,25 +119,23 @@ async def health(here: Here) -> Response:
 
 @router.get("/", include_in_schema=False)
 async def start() -> Response:
-    """The overview is a good place to begin."""
+    """Redirect to the overview."""
     return RedirectResponse("/docs")
 
 
-@router.get(
-    "/api/models", summary="Get the models", responses={**answers(list[ModelShown], "with what they lack"), **errors()}
-)
+@router.get("/api/models", summary="List models", responses={**answers(list[ModelShown], "The models."), **errors()})
 async def models(here: Here) -> Response:
-    """Those that may be named in a request, and whether they can be asked now. Nobody is asked over the network."""
+    """List the models that requests may name, and what is missing to use them. No provider is contacted."""
     return success(await here.heavy(_models))
 
 
 def _models() -> list[ModelShown]:
-    """Without paths and addresses: these are the server's."""
+    """The models without paths and addresses, which clients must not see."""
     found = examine()
     known = [
         *((one["model"], one["usable"], one["about"], one["lacks"]) for one in (*found["local"], found["sentences"])),
         *((one["model"], one["usable"], "", one["lacks"]) for one in found["accounts"]),
-        *((name, True, f"is {model}", []) for name, model in (found["short_names"] | found["aliases"]).items()),
+        *((name, True, f"alias of {model}", []) for name, model in (found["short_names"] | found["aliases"]).items()),
         *((model, True, "an emulated model", []) for model in found["emulated"]),
     ]
     return [ModelShown(*each) for each in known if not each[0].endswith("/PATH")]
@@ -145,5 +143,5 @@ def _models() -> list[ModelShown]:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
-    """A plain page without scripts: it works where there is no other network."""
+    """A plain page without scripts, which works offline."""
     return HTMLResponse(api_page(request.app.openapi()))

@@ -1,18 +1,19 @@
-"""Runs that go on while nobody waits for them: one engine on a thread and a loop of its own.
+"""Background runs of a server: one engine with its own thread and event loop.
 
-    plan      a run is written down, pending ...
-    _enter    ... and takes its place in a line; at start, so does everything that a server left unfinished
-    _advance  when there is room, the first of the line ...
-    _work     ... is carried out; what goes wrong is written down in the run, and never ends the thread
+    plan      stores a new run with status pending
+    _enter    puts it in a queue; at start, also every run that a server left unfinished
+    _advance  takes the first run of the queue when there is room
+    _work     carries it out; errors are recorded in the run and never end the thread
 
-A run is in a line or worked on; nothing else is remembered here. What must survive is in the store. A stop or a
-deletion is committed there first, then carried out, then acknowledged.
+Only the queues are kept in memory. Everything that must survive a crash is in the store. A cancellation or deletion is
+committed there first, then carried out, then acknowledged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
@@ -38,30 +39,30 @@ log = logging.getLogger("groundswell.web")
 
 PAGE = 500
 LOOK_EVERY = 1.0
-"""Seconds between looks at runs that other processes work on."""
+"""Seconds between checks of runs that other processes work on."""
 LAST_WISHES = 2.0
-"""Seconds that a run which is to be deleted has for ending by itself."""
+"""Seconds that a run has to end by itself before it is deleted."""
 
 
 class Line:
-    """Runs that wait for their turn, first come first served, and those whose turn it is."""
+    """A queue of waiting runs, first in first out, and the runs in progress."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.waiting: OrderedDict[str, bool] = OrderedDict()
-        """Ids, and whether changed code is accepted."""
+        """Ids, and whether changed source is accepted."""
         self.working: dict[str, asyncio.Task[None]] = {}
         self.coming = 0
-        """Runs that are being written down."""
+        """Number of runs that are being stored."""
 
     @property
     def length(self) -> int:
-        """How many there are, with those to come."""
+        """The number of waiting, running and coming runs."""
         return len(self.waiting) + len(self.working) + self.coming
 
 
 class Background:
-    """An engine that carries out runs, for callers on another loop. Use `start` and `close` from one thread."""
+    """An engine that carries out runs for callers on another event loop. Call `start` and `close` from one thread."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Background:
         patience: float = 3.0,
         ended: Callable[[Store, str], None] | None = None,
     ) -> None:
-        """`ended` is called in a thread with the id of each run that was worked on, which goes on until then."""
+        """`ended` is called in a thread after each run. The run counts as in progress until it returns."""
         self._make = make
         self._patience = patience
         self._most_waiting = waiting
@@ -89,7 +90,7 @@ class Background:
     # From the thread that serves.
 
     def start(self) -> None:
-        """Open the engine and go on with what was left."""
+        """Open the engine and resume unfinished runs."""
         self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="groundswell-background", daemon=True)
         self._thread.start()
@@ -101,7 +102,7 @@ class Background:
         self._wait(self._take_up())
 
     def close(self) -> None:
-        """Stop all runs so that they are found again, close the engine, and end the thread."""
+        """Stop all runs so that they can be resumed, close the engine, and end the thread."""
         try:
             self._wait(self._close())
         finally:
@@ -109,33 +110,34 @@ class Background:
 
     @property
     def store(self) -> Store:
-        """The store of the engine; it may be read in any thread."""
+        """The store of the engine. Any thread may read it."""
         assert self._engine is not None
         return cast("Store", self._engine.store)
 
     @property
     def running(self) -> int:
-        """How many runs are being worked on."""
+        """The number of runs in progress."""
         return sum(len(line.working) for line in self._lines)
 
     @property
     def waiting(self) -> int:
-        """How many runs wait for their turn."""
+        """The number of waiting runs."""
         return sum(len(line.waiting) for line in self._lines)
 
     def works_on(self, id_: str) -> bool:
-        """Whether a run is being worked on here, to the end of what follows it."""
+        """Whether a run is in progress here, including its follow-up work."""
         return any(id_ in line.working for line in self._lines)
 
     async def plan(
         self, driver: Driver, settings: Any, *, name: str | None = None, seed: int, options: RunOptions
     ) -> RunRecord:
-        """Write down a run and put it in line; refuses it where too many wait."""
+        """Store a run and put it in the queue. Refuses it if too many runs are waiting."""
         if self._stopping:
             raise ApiError(503, "the server is stopping")
         line = self._line_for(driver_name(driver))
         if line.length >= line.room + self._most_waiting:
-            raise ApiError(429, f"{len(line.waiting)} wait already: try again when some have ended, or delete some")
+            waiting = f"too many runs are waiting already ({len(line.waiting)})"
+            raise ApiError(429, f"{waiting}: try again later, or delete some")
         line.coming += 1
         try:
             record = await asyncio.to_thread(self.engine.plan, driver, settings, name=name, seed=seed, options=options)
@@ -145,7 +147,7 @@ class Background:
         return record
 
     async def reach(self, model: str) -> None:
-        """Find out whether there is a way to a model; raises `SettingsError` if there is none."""
+        """Check that a model is available. Raises `SettingsError` if not."""
 
         async def look() -> None:
             self.engine.reach(model)
@@ -153,7 +155,7 @@ class Background:
         await self._do(look())
 
     async def cancel(self, record: RunRecord) -> None:
-        """Stop a run, wherever it is worked on. What it has in flight is still recorded."""
+        """Stop a run in any process. Replies in flight are still recorded."""
         held = await asyncio.to_thread(self.store.runs.request_cancel, record)
         await self._do(self._stop(record.id, waits=not held))
 
@@ -165,16 +167,16 @@ class Background:
         accept_changes: bool = False,
         limits: Mapping[str, float] | None = None,
     ) -> None:
-        """Put a run in line that has ended before all was done; `limits` replace those that it had."""
+        """Put an incomplete run in the queue. `limits` replace those of the run."""
         await self._do(self._resume(record, retry_missing, accept_changes, limits or {}))
 
     async def delete(self, record: RunRecord) -> None:
-        """Stop a run, wait until it has ended, and remove it. Those who delete the same run wait together."""
+        """Stop a run, wait until it has ended, and delete it. Concurrent deletions of a run share one task."""
         await self._do(self._delete(record))
 
     @property
     def engine(self) -> Engine:
-        """The engine; nothing but `plan` may be called on it from another thread."""
+        """The engine. Other threads may only call `plan` on it."""
         assert self._engine is not None
         return self._engine
 
@@ -183,7 +185,7 @@ class Background:
         return self._batches, self._singles
 
     async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do work on the engine's loop. It is done to its end, even if whoever waits for it is gone."""
+        """Do work on the engine's loop. It is completed even if the caller is cancelled."""
         done = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await asyncio.shield(asyncio.wrap_future(done))
 
@@ -201,7 +203,7 @@ class Background:
         return await self._make().__aenter__()
 
     async def _take_up(self) -> None:
-        """Put in line what a server left unfinished, the oldest first, and finish deletions that were cut short."""
+        """Queue unfinished runs, oldest first, and finish interrupted deletions."""
         runs, found, at = self.store.runs, list[RunRecord](), 0
         while some := runs.list(limit=PAGE, offset=at):
             found += [record for record in some if record.deleting or _goes_on(record)]
@@ -214,7 +216,7 @@ class Background:
         self._watching = self._loop.create_task(self._watch_elsewhere())
 
     async def _watch_elsewhere(self) -> None:
-        """Take over what another process works on, should it leave that: a server that was told to stop, say."""
+        """Take over runs when another process leaves them, for example a server that was stopped."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
             for id_ in list(self._elsewhere):
@@ -263,12 +265,12 @@ class Background:
             await self.engine.resume(id_, accept_changes=accept_changes, unless_cancelled=True)
         except RunBusy:
             self._elsewhere.add(id_)
-        except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
+        except Exception as error:  # noqa: BLE001  the edge of a task: the error is recorded in the run
             self._write_down(id_, error)
         await self._follow_up(id_)
 
     def _is_gone(self, id_: str) -> bool:
-        """Whether a run that waited here was cancelled or deleted by another process meanwhile."""
+        """Whether another process has cancelled or deleted a waiting run."""
         record = self.store.runs.find(id_)
         return record is None or record.deleting or record.status == "stopped"
 
@@ -278,10 +280,10 @@ class Background:
         try:
             await asyncio.to_thread(self._ended, self.store, id_)
         except Exception as error:  # noqa: BLE001  the same edge
-            log.error("run %s has ended, but not what follows: %s", id_, described(error))
+            log.error("run %s has ended, but its follow-up work failed: %s", id_, described(error))
 
     def _write_down(self, id_: str, error: Exception) -> None:
-        """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""
+        """Record the error that ended a run. A failed run is not tried again."""
         text = str(error) if isinstance(error, GroundswellError) else described(error)
         log.warning("run %s: %s", id_, text)
         text = NO_STORE if isinstance(error, StoreError) else text
@@ -293,9 +295,9 @@ class Background:
             log.error("run %s: %s", id_, worse)
 
     async def _stop(self, id_: str, *, waits: bool) -> None:
-        """Stop a run of which the store says so; `waits`: nobody works on it, so that it only leaves its line.
+        """Stop a run whose cancellation is in the store. With `waits`, nobody works on it, so it only leaves the queue.
 
-        One that is about to be opened here is not in `runs` yet. It finds in the store that it is to stop.
+        A run that is about to be opened here is not in `runs` yet. It will find the cancellation in the store.
         """
         if waits:
             for line in self._lines:
@@ -309,9 +311,9 @@ class Background:
     ) -> None:
         runs, task = self.store.runs, self._task_of(record.id)
         if task is not None and _still_there(runs.find(record.id), record).status not in UNFINISHED:
-            await asyncio.wait([task])  # the run has ended, as everybody can see; what follows it ends soon
+            await asyncio.wait([task])  # the run has visibly ended; its follow-up work ends soon
         if self._line_of(record.id) is not None:
-            raise RunBusy(f"run {record.title!r} is in line")
+            raise RunBusy(f"run {record.title!r} is already in the queue")
         lock = runs.lock(record)
         try:
             record = _still_there(runs.find(record.id), record)
@@ -324,9 +326,7 @@ class Background:
             if limits:
                 options["limits"] = {**record.options.get("limits", {}), **limits}
             values: dict[str, Any] = {"options": options, "cancel": False}
-            if (
-                record.status != "running"
-            ):  # one that was killed stays so: what it may have lost is counted when it opens
+            if record.status != "running":  # a killed run keeps its status: its lost requests are counted when it opens
                 values |= {"status": "pending", "error": None}
             runs.change(record, **values)
         finally:
@@ -344,7 +344,7 @@ class Background:
         await asyncio.shield(task)
 
     async def _remove(self, record: RunRecord) -> None:
-        """Remove a run; one that is worked on here is stopped first, once it is written down that it is to go."""
+        """Delete a run. If it is in progress here, record the deletion and stop it first."""
         runs = self.store.runs
         task = self._task_of(record.id)
         if task is not None:
@@ -359,7 +359,7 @@ class Background:
             line.waiting.pop(record.id, None)
 
     async def _delete_left(self, record: RunRecord) -> None:
-        """Finish a deletion that was cut short."""
+        """Finish an interrupted deletion."""
         try:
             await self._delete(record)
         except RunBusy:
@@ -390,49 +390,49 @@ class Background:
 
 
 def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
-    """A run as it is now, unless it was deleted meanwhile."""
+    """The current record of a run. Raises `RunNotFound` if it was deleted."""
     if found is None or found.deleting:
         raise RunNotFound(f"run {record.title!r} was deleted")
     return found
 
 
 def _goes_on(record: RunRecord) -> bool:
-    """Whether a server goes on with a run by itself."""
+    """Whether a server resumes a run by itself."""
     return bool(record.options.get("unattended")) and record.status in UNFINISHED
 
 
-LIMITS = {"budget of $": "budget", "calls is used up": "max_calls", "tokens is used up": "max_tokens"}
-"""What a run says when it has reached a limit, and the option that sets it."""
+LIMITS = {r"\d (calls|requests)": "max_calls", r"\d tokens": "max_tokens", r"\$": "budget"}
+"""Patterns in the error of a run that reached a limit, and the option of that limit."""
 
 
 def _refuse_same_limit(record: RunRecord, limits: Mapping[str, float]) -> None:
-    """Refuse to go on with a run that has used up a limit, unless it gets a larger one: it would end at once."""
-    option = next((option for words, option in LIMITS.items() if words in (record.error or "")), None)
+    """Refuse to resume a run that has reached a limit, unless it gets a larger one. It would end at once."""
+    option = next((option for words, option in LIMITS.items() if re.search(words, record.error or "")), None)
     name = {"budget": "usd", "max_calls": "calls", "max_tokens": "tokens"}.get(option or "", "")
     had = record.options.get("limits", {}).get(name)
     if option is not None and had is not None and limits.get(name, had) <= had:
-        raise RunError(f"run {record.title!r} has used up its limit ({record.error}): send a larger {option}")
+        raise RunError(f"run {record.title!r} has reached its limit ({record.error}): send a larger {option}")
 
 
 def _refuse_unloaded(record: RunRecord) -> None:
-    """Refuse to go on with a run whose driver is a user's and was not loaded when the server was started."""
+    """Refuse to resume a run whose driver belongs to a user and was not loaded at start."""
     name = record.driver or ""
     if name in BUILT_IN or is_loaded(name, record.location):
         return
     raise RunError(
-        f"run {record.title!r} has a driver that this server has not loaded: start it with --experiment FILE.py, or "
-        "use `groundswell runs resume`"
+        f"run {record.title!r} has a driver that this server has not loaded: start the server with --experiment "
+        "FILE.py, or use `groundswell runs resume`"
     )
 
 
 def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:
-    """Refuse to go on with a run that has nothing left to do, or that only its own script can go on with."""
+    """Refuse to resume a run that is complete, or that only its own script can resume."""
     if record.driver is None:
-        raise RunError(f"run {record.title!r} was started by a script: run the script again, it goes on where it was")
+        raise RunError(f"run {record.title!r} was started by a script: run the script again to resume it")
     counters, ended = record.counters, record.status in ("completed", "partial") and record.error is None
     if record.analysis is None or counters.settled < counters.planned or accept_changes:
         return
     if ended and not counters.missing:
-        raise RunError(f"run {record.title!r} is completed: nothing is left to do")
+        raise RunError(f"run {record.title!r} is already completed")
     if counters.missing and (ended or record.status == "failed") and not retry_missing:
-        raise RunError(f"run {record.title!r} has ended: send retry_missing to try again what failed")
+        raise RunError(f"run {record.title!r} has ended: send retry_missing to run its missing trials again")

@@ -1,4 +1,4 @@
-"""/api/batch-simulations: many simulations of one context, as the document on batch simulations has it."""
+"""/api/batch-simulations: simulation batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GOING_ON: tuple[BatchStatus, ...] = ("pending", "in_progress")
 
 
 class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A batch as its events tell of it."""
+    """The state of a simulation batch in an event."""
 
     id: str
     status: BatchStatus
@@ -42,11 +42,11 @@ class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
 @router.post(
     "",
     status_code=201,
-    summary="Create a batch simulation",
+    summary="Create a simulation batch",
     responses={
         **answers(
             Started,
-            "it was started",
+            "The batch was started.",
             status=201,
             example={"id": "batch-12345", "message": "Batch simulation started"},
         ),
@@ -54,7 +54,7 @@ class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
     },
 )
 async def create(here: Here, body: BatchBody) -> Response:
-    """It runs in the background; its status says how far it is."""
+    """Start a simulation batch in the background. Poll its status, or follow its events."""
     batch = await _made(here, body)
     name = here.free_name(plain_name(body.name))
     record = await here.background.plan(simulate, batch, name=name, seed=body.seed, options=body.options)
@@ -63,27 +63,27 @@ async def create(here: Here, body: BatchBody) -> Response:
 
 @router.post(
     "/estimate",
-    summary="What a batch simulation would use and cost",
-    responses={**answers(Estimated, "nothing was sent"), **errors(404, body=True)},
+    summary="Estimate a simulation batch",
+    responses={**answers(Estimated, "The estimate. Nothing was sent."), **errors(404, body=True)},
 )
 async def estimate(here: Here, body: BatchBody) -> Response:
-    """Takes what creating a batch takes, and starts nothing. No key is needed."""
+    """Predict requests, tokens, cost and time. Takes the same body as creating a batch, and needs no key."""
     batch = await _made(here, body, keys=False)
     return success(await here.heavy(lambda: estimated(batch, here.settings)))
 
 
 @router.get(
     "",
-    summary="Get all batch simulations",
-    responses={**answers(list[BatchShown], "the newest first", paged=True), **errors()},
+    summary="List simulation batches",
+    responses={**answers(list[BatchShown], "The batches, newest first.", paged=True), **errors()},
 )
 async def list_all(
     here: Here,
-    include_simulations: Annotated[bool, Query(description="whether to include all simulations of each")] = False,
+    include_simulations: Annotated[bool, Query(description="Include all simulations of each batch.")] = False,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
-    """A bare list; the header X-Total-Count says how many there are in all."""
+    """List simulation batches. The header X-Total-Count has their total number."""
     readings = here.readings
     records, total = readings.records(limit=limit, offset=offset), readings.count()
     if not include_simulations:
@@ -97,41 +97,46 @@ async def list_all(
 
 @router.get(
     "/{batch_id}",
-    summary="Get a specific batch simulation",
-    responses={**answers(BatchShown, "the batch with its simulations"), **errors(404)},
+    summary="Get a simulation batch",
+    responses={**answers(BatchShown, "The batch with its simulations."), **errors(404)},
 )
 async def get(here: Here, batch_id: str) -> Response:
-    """With all simulations that have begun."""
+    """Return a simulation batch with all simulations that have started."""
     readings, record = here.readings, here.readings.find(batch_id)
     return await written(here, lambda out: _write(out, [_pieces(readings, record)]))
 
 
 @router.delete(
     "/{batch_id}",
-    summary="Delete a batch simulation",
+    summary="Delete a simulation batch",
     responses={
-        **answers(Told, "it is gone", example={"message": "Batch simulation batch-12345 deleted successfully"}),
+        **answers(
+            Told, "The batch was deleted.", example={"message": "Batch simulation batch-12345 deleted successfully"}
+        ),
         **errors(404, 409),
     },
 )
 async def delete(here: Here, batch_id: str) -> Response:
-    """One that goes on is stopped first."""
+    """Delete a simulation batch and its simulations. A batch in progress is stopped first."""
     await here.background.delete(here.readings.find(batch_id))
     return success(Told(f"Batch simulation {batch_id} deleted successfully"))
 
 
 @router.get(
     "/{batch_id}/export",
-    summary="Export batch simulation data",
+    summary="Export a simulation batch",
     responses={**files(*(media.partition(";")[0] for media in MEDIA.values())), **errors(404)},
 )
 async def export(
     here: Here,
     batch_id: str,
-    format: Literal["json", "csv", "parquet"] = "json",
-    table: Literal["simulations", "lines", "answers"] = "simulations",
+    format: Annotated[Literal["json", "csv", "parquet"], Query(description="File format.")] = "json",
+    table: Annotated[
+        Literal["simulations", "lines", "answers"],
+        Query(description="One row per simulation, per message (`lines`) or per questionnaire answer."),
+    ] = "simulations",
 ) -> Response:
-    """A file with a row for every simulation, for every line that was said, or for every answer."""
+    """Download a simulation batch as a file."""
     readings, record = here.readings, here.readings.find(batch_id)
     name = f"{id_of(record)}-{table}"
     return await download(here, name, format, lambda out: write_export(readings, record, format, table, out))
@@ -139,25 +144,25 @@ async def export(
 
 @router.post(
     "/{batch_id}/cancel",
-    summary="Cancel a batch simulation",
-    responses={**answers(Started, "it is being stopped"), **errors(404, 409)},
+    summary="Cancel a simulation batch",
+    responses={**answers(Started, "The batch is being stopped."), **errors(404, 409)},
 )
 async def cancel(here: Here, batch_id: str) -> Response:
-    """Nothing more is sent; what is under way is still recorded, and the batch can be resumed."""
+    """Stop sending requests. Replies in flight are still recorded, and the batch can be resumed."""
     record = here.readings.find(batch_id)
     if here.readings.batch(record).status not in GOING_ON:
-        raise ApiError(409, f"batch simulation {batch_id} has ended already")
+        raise ApiError(409, f"simulation batch {batch_id} has already ended")
     await here.background.cancel(record)
     return success(Started(batch_id, "Batch simulation cancelled"))
 
 
 @router.post(
     "/{batch_id}/resume",
-    summary="Go on with a batch simulation that has ended",
-    responses={**answers(Started, "it goes on"), **errors(404, 409, body=True)},
+    summary="Resume a simulation batch",
+    responses={**answers(Started, "The batch was resumed."), **errors(404, 409, body=True)},
 )
 async def resume(here: Here, batch_id: str, body: ResumeBody | None = None) -> Response:
-    """Of one that was cancelled or ran out of its budget, say; `retry_missing` tries again what failed."""
+    """Resume a batch that was cancelled or reached a limit. `retry_missing` also runs failed simulations again."""
     record, body = here.readings.find(batch_id), body or ResumeBody()
     await here.background.resume(
         record, retry_missing=body.retry_missing, accept_changes=body.accept_changes, limits=body.limits
@@ -167,18 +172,18 @@ async def resume(here: Here, batch_id: str, body: ResumeBody | None = None) -> R
 
 @router.get(
     "/{batch_id}/events",
-    summary="How far a batch simulation is, as server-sent events",
+    summary="Follow a simulation batch",
     responses={**events.DECLARED, **errors(404, 429)},
 )
 async def follow(here: Here, batch_id: str) -> Response:
-    """`progress` whenever something changed; `end` when it has ended, and then the stream is closed."""
+    """Stream server-sent events: `progress` on every change, then `end`, after which the stream closes."""
     readings = here.readings
 
     def look() -> events.Moment:
         record = readings.find(batch_id)
         shown = readings.batch(record)
         moment = BatchMoment(shown.id, shown.status, shown.progress, shown.error)
-        busy = record.deleting or here.background.works_on(record.id)  # its entities are being written, for instance
+        busy = record.deleting or here.background.works_on(record.id)  # for example, its entities are being written
         return events.Moment(moment, shown.status not in GOING_ON and not busy)
 
     return events.stream(here, look)
@@ -186,16 +191,16 @@ async def follow(here: Here, batch_id: str) -> Response:
 
 @router.get(
     "/{batch_id}/analysis",
-    summary="The figures of a batch simulation",
-    responses={**answers(dict[str, Any], "what came of it"), **errors(404, 409)},
+    summary="Get the analysis of a simulation batch",
+    responses={**answers(dict[str, Any], "The analysis."), **errors(404, 409)},
 )
 async def analysis(here: Here, batch_id: str) -> Response:
-    """There are none until it has ended."""
+    """Return all figures of a simulation batch. The batch must have ended."""
     record = here.readings.find(batch_id)
     if record.analysis is None:
         status = here.readings.batch(record).status
-        why = "has not ended: there are no figures yet" if status in GOING_ON else f"is {status}, and has no figures"
-        raise ApiError(409, f"batch simulation {batch_id} {why}")
+        why = "has not ended, so it has no analysis yet" if status in GOING_ON else f"is {status} and has no analysis"
+        raise ApiError(409, f"simulation batch {batch_id} {why}")
     return success(msgspec.Raw(record.analysis.encode()))
 
 
@@ -204,16 +209,18 @@ contrasts = APIRouter(prefix="/api/contrast", tags=["batch simulations"])
 
 @contrasts.get(
     "",
-    summary="Compare two batch simulations",
-    responses={**answers(Contrasted, "what the first has, less the second"), **errors(404)},
+    summary="Compare two simulation batches",
+    responses={**answers(Contrasted, "The differences: the first batch minus the second."), **errors(404)},
 )
 async def contrast(
     here: Here,
-    run: Annotated[str, Query(max_length=300, description="a batch, or the name or id of its run")],
-    other: Annotated[str, Query(max_length=300, description="the one that it is compared with")],
-    by: Annotated[list[str] | None, Query(description="also for each value of these attributes")] = None,
+    run: Annotated[str, Query(max_length=300, description="Id of a batch, or name or id of its run.")],
+    other: Annotated[str, Query(max_length=300, description="The batch to compare it with.")],
+    by: Annotated[
+        list[str] | None, Query(description="Also compare for each value of these attributes. May be repeated.")
+    ] = None,
 ) -> Response:
-    """What was answered in one batch, less what was answered in the other, with intervals."""
+    """Return the differences between the answers of two batches, with confidence intervals."""
     return await here.heavy(lambda: success(contrast_of(here.store, run, other, by or [])))
 
 
@@ -224,7 +231,7 @@ async def _made(here: Services, body: BatchBody, *, keys: bool = True) -> Batch:
 
 
 def _write(out: IO[bytes], batches: Any, *, listed: bool = False) -> None:
-    """Batches with their simulations, a piece at a time: there may be more than memory holds."""
+    """Write batches with their simulations piece by piece, since they may exceed memory."""
     out.write(b'{"status":"success","data":' + (b"[" if listed else b""))
     for number, pieces in enumerate(batches):
         out.write(b"," if number else b"")

@@ -1,4 +1,4 @@
-"""Bodies of requests: read no further than they may be long, and refused where they are not plain JSON, or a table."""
+"""Request bodies: limited in size, and refused unless they are valid JSON or, for imports, CSV."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DEEPEST = 50
 LARGEST = 2**63
 CSV = "text/csv"
 TABLES = ("/api/entities/import",)
-"""Where tables are taken beside JSON."""
+"""Paths that accept CSV in addition to JSON."""
 
 
 class JsonBodies:
-    """Reads the body of a request, checks it, and hands it on whole."""
+    """Reads and checks the body of a request, and passes it on as a whole."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
@@ -36,7 +36,7 @@ class JsonBodies:
         if body is None:
             return
         if too_large or len(body) > self._most:
-            refused: tuple[int, str] | None = (413, f"the body is too large: {self._most:,} bytes at the most")
+            refused: tuple[int, str] | None = (413, f"the body is too large; the limit is {self._most:,} bytes")
         else:
             refused = _refusal(scope["path"], headers, body) if body else None
         if refused is not None:
@@ -45,7 +45,7 @@ class JsonBodies:
             await self._app(scope, _again(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """The body, or as much of it as is too much; None where the client went away."""
+        """The body, read until it exceeds the limit; None if the client disconnected."""
         pieces: list[bytes] = []
         size = 0
         while size <= self._most:
@@ -60,7 +60,7 @@ class JsonBodies:
 
 
 def kind_of(headers: Headers) -> str:
-    """What a body is said to be."""
+    """The media type of a body."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -69,22 +69,22 @@ def _refusal(path: str, headers: Headers, body: bytes) -> tuple[int, str] | None
     if kind == CSV and path in TABLES:
         return _unreadable(body)
     if kind != JSON:
-        also = f", or CSV, with `Content-Type: {CSV}`" if path in TABLES else ""
-        return 415, f"send JSON, with the header `Content-Type: {JSON}`{also}"
+        also = f", or CSV with `Content-Type: {CSV}`" if path in TABLES else ""
+        return 415, f"send JSON with the header `Content-Type: {JSON}`{also}"
     problem = flaw(body)
-    return None if problem is None else (400, f"the body is not JSON that can be read: {problem}")
+    return None if problem is None else (400, f"the body is not valid JSON: {problem}")
 
 
 def _unreadable(body: bytes) -> tuple[int, str] | None:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        return 400, f"the body is not text that can be read: byte {error.start} is not UTF-8"
+        return 400, f"the body is not valid text: byte {error.start} is not UTF-8"
     return None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the whole body, and then what comes after it."""
+    """A `receive` that returns the whole body first, then further messages."""
     given = False
 
     async def give() -> Message:
@@ -98,7 +98,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def flaw(body: bytes) -> str | None:
-    """What is wrong with a body, if it is not JSON as everybody reads it."""
+    """Why a body is not portable JSON; None if it is."""
     try:
         found = json.loads(
             body.decode(), object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_whole, parse_float=_number
@@ -108,7 +108,7 @@ def flaw(body: bytes) -> str | None:
     except UnicodeDecodeError as error:
         return f"byte {error.start} is not UTF-8"
     except UnicodeEncodeError:
-        return "half of a surrogate pair is no character"
+        return "it contains half of a surrogate pair"
     except RecursionError:
         return _too_deep()
     except ValueError as error:
@@ -117,38 +117,38 @@ def flaw(body: bytes) -> str | None:
 
 
 def _too_deep() -> str:
-    return f"it is nested more than {DEEPEST} deep"
+    return f"it is nested more than {DEEPEST} levels deep"
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name[:100]!r} is there twice")
+            raise ValueError(f"the key {name[:100]!r} appears twice")
         found[name] = value
     return found
 
 
 def _constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _whole(text: str) -> int:
     number = int(text) if len(text) < 30 else LARGEST
     if not -LARGEST <= number < LARGEST:
-        raise ValueError(f"{text[:30]} is too large a number")
+        raise ValueError(f"the number {text[:30]} is too large")
     return number
 
 
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:30]} is too large a number")
+        raise ValueError(f"the number {text[:30]} is too large")
     return number
 
 
 def _depth(value: Any) -> int:
-    """How deep lists and objects are nested in each other; looks no deeper than it must."""
+    """The nesting depth of lists and objects, up to the limit."""
     level, depth = [value], 0
     while level and depth <= DEEPEST:
         inner: list[Any] = []

@@ -1,4 +1,4 @@
-"""Long answers: written to a file without a name, sent from there, gone when the answer is."""
+"""Large responses: written to an anonymous temporary file and sent from there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEDIA = {
 
 
 class Written(Response):
-    """An answer whose body is in a file, which is closed however sending it ends."""
+    """A response with its body in a file, which is always closed at the end."""
 
     def __init__(self, file: IO[bytes], media_type: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(None, 200, headers, media_type)
@@ -42,12 +42,12 @@ class Written(Response):
 
 
 async def written(services: Services, write: Callable[[IO[bytes]], object]) -> Written:
-    """An answer in JSON that is too long to be held in memory."""
+    """A JSON response that is too large for memory."""
     return Written(await services.heavy(lambda: _file_of(write)), MEDIA["json"])
 
 
 async def download(services: Services, name: str, format_: str, write: Callable[[IO[bytes]], object]) -> Written:
-    """A file to be saved. `name` must be one of ours: an id, not what somebody wrote."""
+    """A file to download. `name` must be an id of ours, not text from a user."""
     file = await services.heavy(lambda: _file_of(write))
     return Written(file, MEDIA[format_], {"Content-Disposition": f'attachment; filename="{name}.{format_}"'})
 

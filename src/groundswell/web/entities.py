@@ -1,4 +1,4 @@
-"""/api/entities: who talks. Made by hand, drawn from a type, or written by a model in the background."""
+"""/api/entities: entities that are created by hand, sampled from a type, or written by a model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXAMPLE: dict[str, Any] = {"id": "entity-id-1", **ENTITY_EXAMPLE, "model": None}
 
 
 class EntityShown(msgspec.Struct, frozen=True):
-    """An entity with all its fields, whether they were given or not."""
+    """An entity with all its fields."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class EntityShown(msgspec.Struct, frozen=True):
 
 
 class Writes(msgspec.Struct, frozen=True):
-    """A model that was set to work; its run can be followed and cancelled under /api/runs."""
+    """A started run in which a model writes entities. Follow or cancel it under /api/runs."""
 
     id: str
     run_id: str
@@ -56,7 +56,7 @@ class Writes(msgspec.Struct, frozen=True):
 
 
 def shown(entity: Entity) -> EntityShown:
-    """An entity with all its fields, also those that are empty."""
+    """An entity with all its fields, including empty ones."""
     given = (entity.description, entity.attributes, entity.entity_type_id, entity.model)
     return EntityShown(entity.id, entity.name, *given)
 
@@ -65,10 +65,10 @@ def shown(entity: Entity) -> EntityShown:
     "",
     status_code=201,
     summary="Create an entity",
-    responses={**answers(EntityShown, "it was added", status=201, example=EXAMPLE), **errors(409, body=True)},
+    responses={**answers(EntityShown, "The new entity.", status=201, example=EXAMPLE), **errors(409, body=True)},
 )
 async def create(here: Here, body: EntityBody) -> Response:
-    """By hand. Without an id it is given one."""
+    """Create an entity. Without an id, one is generated."""
     entity = _checked(here, body.made())
     [added] = await asyncio.to_thread(here.catalogue.add_entities, entity)
     return success(shown(added), 201)
@@ -77,25 +77,26 @@ async def create(here: Here, body: EntityBody) -> Response:
 @router.post(
     "/sample",
     status_code=201,
-    summary="Draw entities from the distributions of their type",
+    summary="Sample entities",
     responses={
-        **answers(list[EntityShown], "they were added, all of them", status=201, example=[EXAMPLE]),
+        **answers(list[EntityShown], "The new entities.", status=201, example=[EXAMPLE]),
         **errors(409, body=True),
     },
 )
 async def sample(here: Here, body: SampleBody) -> Response:
-    """No model is asked, so texts stay empty. The same seed, type and number always give the same entity."""
+    """Sample entities from the distributions of their type. No model is used, so text attributes stay empty. The
+    same seed, type and number always produce the same entity."""
     return success(await here.heavy(lambda: _sampled(here, body)), 201)
 
 
 @router.post(
     "/generate",
     status_code=202,
-    summary="Have a model write entities",
+    summary="Generate entities with a model",
     responses={
         **answers(
             Writes,
-            "it was started",
+            "The run was started.",
             status=202,
             example={"id": "k7m2x9pqrs", "run_id": "k7m2x9pqrs", "message": "Entities are being written"},
         ),
@@ -103,7 +104,8 @@ async def sample(here: Here, body: SampleBody) -> Response:
     },
 )
 async def generate(here: Here, body: GenerateBody) -> Response:
-    """In the background. How far it is, GET /api/runs/{run_id} tells; when that has ended, the entities are there."""
+    """Start a run in which a model writes entities. Follow it with GET /api/runs/{run_id}. The entities are added
+    when it has ended."""
     body.check()
     writing = body.made(await here.heavy(lambda: type_of(here, body)), here.settings)
     await here.check_models(writing.model)
@@ -114,44 +116,46 @@ async def generate(here: Here, body: GenerateBody) -> Response:
 
 @router.get(
     "",
-    summary="Get all entities",
-    responses={**answers(list[EntityShown], "in the order in which they were added", paged=True), **errors()},
+    summary="List entities",
+    responses={**answers(list[EntityShown], "The entities, oldest first.", paged=True), **errors()},
 )
 async def list_all(here: Here, entity_type_id: OfType = None, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """A bare list; the header X-Total-Count says how many there are in all."""
+    """List entities. The header X-Total-Count has their total number."""
     return await here.part(limit, lambda: _listed(here, entity_type_id, limit, offset))
 
 
 @router.get(
     "/{entity_id}",
-    summary="Get a specific entity",
-    responses={**answers(EntityShown, "the entity", example=EXAMPLE), **errors(404)},
+    summary="Get an entity",
+    responses={**answers(EntityShown, "The entity.", example=EXAMPLE), **errors(404)},
 )
 async def get(here: Here, entity_id: PathId) -> Response:
-    """With its attributes."""
+    """Return an entity with its attributes."""
     return success(shown(here.catalogue.entity(entity_id)))
 
 
 @router.put(
     "/{entity_id}",
-    summary="Change an entity",
-    responses={**answers(EntityShown, "it was changed", example=EXAMPLE), **errors(404, body=True)},
+    summary="Replace an entity",
+    responses={**answers(EntityShown, "The changed entity.", example=EXAMPLE), **errors(404, body=True)},
 )
 async def change(here: Here, entity_id: PathId, body: EntityBody) -> Response:
-    """The whole entity is replaced. Batches that were made with it keep the one they have."""
+    """Replace an entity. Existing simulation batches keep the earlier version."""
     entity = _checked(here, body.made(entity_id))
     return success(shown(await asyncio.to_thread(here.catalogue.change_entity, entity)))
 
 
-@router.delete("/{entity_id}", summary="Delete an entity", responses={**answers(Told, "it is gone"), **errors(404)})
+@router.delete(
+    "/{entity_id}", summary="Delete an entity", responses={**answers(Told, "The entity was deleted."), **errors(404)}
+)
 async def delete(here: Here, entity_id: PathId) -> Response:
-    """Batches that were made with it keep the one they have."""
+    """Delete an entity. Existing simulation batches keep their copy."""
     await asyncio.to_thread(here.catalogue.delete_entity, entity_id)
     return success(Told(f"Entity {entity_id} deleted successfully"))
 
 
 def type_of(here: Services, body: MembersBody) -> EntityType:
-    """The type that a request names. That of a template is added to the store, unless it is there."""
+    """The type that a request names. A template's type is added to the store if it is missing."""
     if body.template is not None:
         return here.catalogue.type_named(template(body.template).id)
     assert body.entity_type_id is not None, "checked before"
@@ -162,7 +166,7 @@ def type_of(here: Services, body: MembersBody) -> EntityType:
 
 
 def _checked(here: Services, entity: Entity) -> Entity:
-    """An entity that a client may make; an error tells of every attribute that does not fit."""
+    """An entity that a client may create. The error names every attribute that does not fit."""
     check_entity(entity, here.settings)
     if entity.entity_type_id is not None:
         flaws = Flaws()
@@ -180,8 +184,8 @@ def _sampled(here: Services, body: SampleBody) -> list[EntityShown]:
         return [shown(each) for each in here.catalogue.add_entities(*entities)]
     except Conflict as error:
         free = first_free(type_, body.count, seed, body.first, here.catalogue.taken)
-        other = f"give another seed, or go on with `first` {free}"
-        raise Conflict(f"some of these were sampled before: {other} ({error})") from error
+        other = f"use another seed, or set `first` to {free}"
+        raise Conflict(f"some of these entities already exist: {other} ({error})") from error
 
 
 def _listed(here: Services, type_: str | None, limit: int, offset: int) -> Response:

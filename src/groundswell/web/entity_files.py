@@ -1,11 +1,11 @@
-"""/api/entities/import and /api/entities/export: entities and their types as files, JSON or CSV."""
+"""/api/entities/import and /api/entities/export: entities and entity types as JSON or CSV files."""
 
 from __future__ import annotations
 
-from typing import IO, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -36,7 +36,7 @@ TABLE = "id,entity_type_id,name,description,model,age,party\nana,voter,Ana Silva
 
 
 def _schema_of_import() -> dict[str, Any]:
-    """An object, or a bare list of entities; what is in them is declared with the routes that take one of each."""
+    """The schema of an import: an object, or a list of entities."""
     whole = ImportBody.model_json_schema(ref_template=REF.replace("{name}", "{model}"))
     del whole["$defs"]
     return {"anyOf": [whole, whole["properties"]["entities"]]}
@@ -55,12 +55,13 @@ TAKEN = {
 
 @router.post(
     "/import",
-    summary="Import entities and their types",
-    responses={**answers(Brought, "how many were added, replaced and skipped"), **errors(409, body=True)},
+    summary="Import entities and entity types",
+    responses={**answers(Brought, "The numbers of added, replaced and skipped ones."), **errors(409, body=True)},
     openapi_extra=TAKEN,
 )
 async def import_file(here: Here, request: Request, on_conflict: WhatOfTaken = "error") -> Response:
-    """All or none. JSON as an export has it, or a bare list of entities; or CSV with a row for each entity."""
+    """Import all entities of a file, or none if one is invalid. Send JSON (an export, or a list of entities) or CSV
+    with one row per entity."""
     body = await request.body()
     if not body:
         raise RequestValidationError([{"loc": ("body",), "msg": "Field required"}])
@@ -68,9 +69,13 @@ async def import_file(here: Here, request: Request, on_conflict: WhatOfTaken = "
     return success(await here.heavy(lambda: _brought(here, body, table, on_conflict)))
 
 
-@router.get("/export", summary="Export entities and their types", responses={**files(JSON, CSV), **errors()})
-async def export(here: Here, format: Literal["json", "csv"] = "json", entity_type_id: OfType = None) -> Response:
-    """A file: JSON with entities and types, or CSV with entities alone and no cell that would run as a formula."""
+@router.get("/export", summary="Export entities and entity types", responses={**files(JSON, CSV), **errors()})
+async def export(
+    here: Here,
+    format: Annotated[Literal["json", "csv"], Query(description="File format.")] = "json",
+    entity_type_id: OfType = None,
+) -> Response:
+    """Download entities and their types as JSON, or entities alone as CSV. Spreadsheet formulas in CSV are escaped."""
     return await download(here, "entities", format, lambda out: _write(here, format, entity_type_id, out))
 
 
@@ -85,7 +90,7 @@ def _read_table(here: Services, text: str) -> Loaded:
 
 
 def _read_json(found: Any) -> Loaded:
-    """What a body holds; an error tells of all its flaws, each with its place."""
+    """The contents of a body. The error names all its flaws and their places."""
     try:
         body = ImportBody.model_validate({"entities": found} if isinstance(found, list) else found)
     except ValidationError as error:
@@ -104,7 +109,7 @@ def _read_json(found: Any) -> Loaded:
 
 
 def _check(here: Services, loaded: Loaded, on_conflict: OnConflict) -> None:
-    """Refuse entities that a client may not make, and those that would not fit their types."""
+    """Refuse entities that a client may not create, and those that do not fit their types."""
     given = {kind.id: kind for kind in loaded.types}
     there = here.catalogue.types_by_id(each.entity_type_id for each in loaded.entities if each.entity_type_id)
     types = {**given, **there} if on_conflict == "skip" else {**there, **given}

@@ -1,4 +1,4 @@
-"""What clients send to make entities and their types: checked field by field, all that is wrong in one answer."""
+"""Request bodies for entities and entity types. A response names all errors at once."""
 
 from __future__ import annotations
 
@@ -34,30 +34,34 @@ from groundswell.web.settings import ServerSettings
 
 ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 RESERVED = ("export",)
-"""No entity may be called so: an address of the API is."""
+"""Reserved entity ids, since they are paths of the API."""
 MOST_AT_ONCE = 1_000
-"""So many are sampled by one request, at the most."""
+"""Maximum number of entities that one request can sample."""
 MOST_NAMES = 10_000
 
-Id = Annotated[str, Field(pattern=ID, description="letters, digits, dots, hyphens, underscores")]
+Id = Annotated[str, Field(pattern=ID, description="Id: letters, digits, dots, hyphens and underscores.")]
 PathId = Annotated[str, Path(pattern=ID)]
-OfType = Annotated[str | None, Query(pattern=ID, description="only those of this type")]
+OfType = Annotated[str | None, Query(pattern=ID, description="Return only entities of this type.")]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Model = Annotated[str | None, Field(max_length=500, description="as provider/model")]
-Template = Annotated[str | None, Field(max_length=LONGEST_NAME, description="GET /api/templates lists them")]
-AnySeed = Annotated[Seed | None, Field(description="the same seed makes the same; left out, one is drawn")]
+Model = Annotated[str | None, Field(max_length=500, description="A model, as provider/model.")]
+Template = Annotated[
+    str | None, Field(max_length=LONGEST_NAME, description="Name of a template; see GET /api/templates.")
+]
+AnySeed = Annotated[
+    Seed | None, Field(description="Random seed. The same seed gives the same result. The default is a random one.")
+]
 
 
 class Flaws:
-    """What is wrong with a request, with the place of each. Found one by one, told together."""
+    """Collects the errors of a request with their places, to report them together."""
 
     def __init__(self) -> None:
         self._found: list[dict[str, Any]] = []
 
     @contextmanager
     def under(self, *place: str | int) -> Iterator[None]:
-        """Take down what the block finds wrong with something at this place."""
+        """Collect the error that the block raises, under this place."""
         try:
             yield
         except SettingsError as error:
@@ -67,28 +71,30 @@ class Flaws:
             self._found += [{**each, "loc": ("body", *place, *each["loc"][1:])} for each in several.errors()]
 
     def tell(self) -> None:
-        """Refuse the request, if anything is wrong with it."""
+        """Raise the collected errors, if any."""
         if self._found:
             raise RequestValidationError(self._found)
 
 
 class DimensionBody(Body):
-    """One attribute that the entities of a type have, and how it is spread among them."""
+    """One attribute of the entities of a type, and its distribution."""
 
     name: Name
     type: DimensionType
     description: Text = ""
-    min_value: Annotated[float | None, Field(description="of int and float")] = None
-    max_value: Annotated[float | None, Field(description="of int and float")] = None
-    options: Annotated[list[Text], Field(default_factory=list, max_length=MOST_OPTIONS, description="of categorical")]
+    min_value: Annotated[float | None, Field(description="Lowest value, for int and float.")] = None
+    max_value: Annotated[float | None, Field(description="Highest value, for int and float.")] = None
+    options: Annotated[
+        list[Text], Field(default_factory=list, max_length=MOST_OPTIONS, description="The values, for categorical.")
+    ]
     weights: Annotated[
-        list[float] | None, Field(max_length=MOST_OPTIONS, description="of categorical: one for each option")
+        list[float] | None, Field(max_length=MOST_OPTIONS, description="One weight per option, for categorical.")
     ] = None
-    distribution: Annotated[Distribution | None, Field(description="of int and float")] = None
-    true_percentage: Annotated[float | None, Field(description="of boolean: a share from 0 to 1")] = None
+    distribution: Annotated[Distribution | None, Field(description="Distribution, for int and float.")] = None
+    true_percentage: Annotated[float | None, Field(description="Share of true values from 0 to 1, for boolean.")] = None
 
     def made(self) -> Dimension:
-        """As the catalogue takes it."""
+        """The dimension of the catalogue."""
         weights = None if self.weights is None else tuple(self.weights)
         try:
             return Dimension(**{**self.model_dump(), "options": tuple(self.options), "weights": weights})
@@ -112,15 +118,17 @@ TYPE_EXAMPLE: dict[str, Any] = {
 
 
 class Described(Body):
-    """What is said of an entity type beside its name."""
+    """The fields of an entity type other than its name."""
 
     id: Id | None = None
     description: Text = ""
     dimensions: Annotated[list[DimensionBody], Field(default_factory=list, max_length=MOST_DIMENSIONS)]
-    names: Annotated[list[Name], Field(default_factory=list, max_length=MOST_NAMES, description="for sampled members")]
+    names: Annotated[
+        list[Name], Field(default_factory=list, max_length=MOST_NAMES, description="Names for sampled entities.")
+    ]
 
     def type_named(self, name: str, id_: str | None) -> EntityType:
-        """As the catalogue takes it."""
+        """The entity type of the catalogue."""
         flaws = Flaws()
         dimensions: list[Dimension] = []
         for at, dimension in enumerate(self.dimensions):
@@ -139,12 +147,12 @@ class TypeBody(Described):
     name: Name
 
     def made(self, id_: str | None = None) -> EntityType:
-        """As the catalogue takes it, with the id that the address names."""
+        """The entity type of the catalogue, with the id in the path."""
         return self.type_named(self.name, id_)
 
 
 class NewTypeBody(Described):
-    """A new entity type: described in full, or made from a template, under an id and a name of your own if you like."""
+    """A new entity type, described in full or made from a template. With a template, `id` and `name` are optional."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -157,17 +165,18 @@ class NewTypeBody(Described):
     template: Template = None
 
     def made(self) -> EntityType:
-        """As the catalogue takes it."""
+        """The entity type of the catalogue."""
         if self.template is not None:
             return self._from(template(self.template))
         if self.name is None:
-            raise SettingsError("name: give one, or the name of a template as `template`", field="name")
+            raise SettingsError("name: give a name, or a template with `template`", field="name")
         return self.type_named(self.name, None)
 
     def _from(self, given: EntityType) -> EntityType:
         for field in ("description", "dimensions", "names"):
             if getattr(self, field):
-                raise SettingsError(f"{field}: a template brings its own; leave it out, or the template", field=field)
+                said = "cannot be combined with `template`, which sets it; leave one of them out"
+                raise SettingsError(f"{field}: {said}", field=field)
         return msgspec.structs.replace(given, id=self.id or given.id, name=self.name or given.name)
 
 
@@ -180,7 +189,7 @@ ENTITY_EXAMPLE: dict[str, Any] = {
 
 
 class EntityBody(Body):
-    """An entity. Its attributes must be among the dimensions of its type; without a type they may be anything."""
+    """An entity. If it has a type, its attributes must fit the dimensions of the type."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [ENTITY_EXAMPLE]})
 
@@ -189,49 +198,52 @@ class EntityBody(Body):
     description: Text = ""
     attributes: Annotated[dict[str, Value], Field(default_factory=dict, max_length=MOST_DIMENSIONS)]
     entity_type_id: Id | None = None
-    model: Annotated[Model, Field(description="the one that speaks for it")] = None
+    model: Annotated[Model, Field(description="Model that speaks for this entity.")] = None
 
     def made(self, id_: str | None = None) -> Entity:
-        """As the catalogue takes it."""
+        """The entity of the catalogue."""
         given = self.model_dump()
         return Entity(**{**given, "id": same_id(self.id, id_) or new_entity_id()})
 
 
 class ImportBody(Body):
-    """Types and entities of a file, as an export has them. Entities may also be sent as a bare list."""
+    """Entity types and entities, as in an export. A list of entities is accepted too."""
 
     entity_types: Annotated[list[TypeBody], Field(default_factory=list)]
     entities: Annotated[list[EntityBody], Field(default_factory=list)]
 
 
 class MembersBody(Body):
-    """Of which type entities are to be made: one of the store, or that of a template, which is added if it is not."""
+    """The type of new entities: one of the store, or a template, whose type is added to the store if it is missing."""
 
     entity_type_id: Id | None = None
     template: Template = None
     seed: AnySeed = None
 
     def seed_or_any(self) -> int:
-        """The seed, or one that nobody has used yet, most likely."""
+        """The given seed, or a random one."""
         return secrets.randbelow(2**31) if self.seed is None else self.seed
 
     def check(self) -> None:
-        """Refuse a request that names no type, or two."""
+        """Refuse a request that names no type or two types."""
         if (self.entity_type_id is None) == (self.template is None):
-            raise SettingsError("entity_type_id: give either this or template", field="entity_type_id")
+            raise SettingsError("entity_type_id: give either entity_type_id or template", field="entity_type_id")
 
 
 class SampleBody(MembersBody):
-    """How many entities are drawn from the distributions of their type."""
+    """Which entities to sample from the distributions of their type."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"template": "human", "count": 10, "seed": 7}]})
 
-    count: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)]
-    first: Annotated[int, Field(ge=1, le=10**9, description="the number of the first: 11 goes on after ten")] = 1
+    count: Annotated[int, Field(ge=1, le=MOST_AT_ONCE, description="Number of entities.")]
+    first: Annotated[
+        int,
+        Field(ge=1, le=10**9, description="Number of the first entity. To continue after ten entities, use 11."),
+    ] = 1
 
 
 class GenerateBody(MembersBody):
-    """How many entities a model writes, and what they should be like."""
+    """Which entities a model should write."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -239,14 +251,18 @@ class GenerateBody(MembersBody):
         }
     )
 
-    count: Annotated[int, Field(ge=1, le=MOST_WRITTEN)]
-    model: Annotated[Model, Field(description="who writes; the server's own model if it is left out")] = None
-    wishes: Annotated[str, Field(max_length=LONGEST_WISHES, description="what they should be like, in words")] = ""
-    free: Annotated[bool, Field(description="let the model choose the attributes too")] = False
-    budget: Annotated[float | None, Field(gt=0, description="US dollars")] = None
+    count: Annotated[int, Field(ge=1, le=MOST_WRITTEN, description="Number of entities.")]
+    model: Annotated[Model, Field(description="Model that writes the entities. The default is the server's model.")] = (
+        None
+    )
+    wishes: Annotated[
+        str, Field(max_length=LONGEST_WISHES, description="Instructions for the model, in plain language.")
+    ] = ""
+    free: Annotated[bool, Field(description="Let the model choose the attributes too.")] = False
+    budget: Annotated[float | None, Field(gt=0, description="Maximum cost in US dollars.")] = None
 
     def made(self, type_: EntityType, settings: ServerSettings) -> Writing:
-        """As the driver takes it."""
+        """The driver settings."""
         return Writing(type_, self.count, named(self.model, settings), self.wishes, self.free)
 
     @property
@@ -256,33 +272,34 @@ class GenerateBody(MembersBody):
 
 
 WhatOfTaken = Annotated[
-    OnConflict, Query(description="what to do about ids that are taken: refuse everything, skip them, replace them")
+    OnConflict,
+    Query(description="What to do with ids that already exist: refuse the import, skip them, or replace them."),
 ]
 
 
 def same_id(given: str | None, wanted: str | None) -> str | None:
-    """The id that an address names; a body may repeat it."""
+    """The id in the path. The body may repeat it."""
     if given is not None and wanted is not None and given != wanted:
-        raise SettingsError(f"id {given!r}: the address says {wanted!r}; an id cannot be changed", field="id")
+        raise SettingsError(f"id {given!r}: the path has {wanted!r}; an id cannot be changed", field="id")
     return wanted or given
 
 
 def check_entity(entity: Entity, settings: ServerSettings) -> None:
-    """Refuse what a client may not set: a file of this machine as a model, an id that an address of ours has."""
+    """Refuse what a client may not set: a file of this machine as a model, or a reserved id."""
     if entity.model is not None:
         named(entity.model, settings)
     if entity.id in RESERVED:
-        raise SettingsError(f"id {entity.id!r}: this one is an address of the API; give another", field="id")
+        raise SettingsError(f"id {entity.id!r}: this id is reserved; use another one", field="id")
 
 
 def check_fit(entity: Entity, types: Mapping[str, EntityType], flaws: Flaws, *place: str | int) -> None:
-    """Take down every attribute that does not fit the type of an entity."""
+    """Collect every attribute that does not fit the type of an entity."""
     if entity.entity_type_id is None:
         return
     type_ = types.get(entity.entity_type_id)
     if type_ is None:
         with flaws.under(*place):
-            problem = f"entity_type_id: there is no entity type {entity.entity_type_id!r}; add it first"
+            problem = f"entity_type_id: there is no entity type {entity.entity_type_id!r}; create it first"
             raise SettingsError(problem, field="entity_type_id")
         return
     for name, value in entity.attributes.items():

@@ -1,4 +1,4 @@
-"""/api/entity-types and /api/templates: what kinds of entities there are."""
+"""/api/entity-types and /api/templates: the types of entities."""
 
 from __future__ import annotations
 
@@ -24,31 +24,29 @@ EXAMPLE = {"id": "voter", **TYPE_EXAMPLE}
 
 
 class TypeShown(EntityType, frozen=True, omit_defaults=False):
-    """An entity type. Of its dimensions, only what their types have is shown."""
+    """An entity type. Each dimension has only the fields of its type."""
 
 
 def shown(type_: EntityType) -> TypeShown:
-    """A type with all its fields, also those that are empty."""
+    """A type with all its fields, including empty ones."""
     return TypeShown(**msgspec.structs.asdict(type_))
 
 
 @of_templates.get(
     "",
-    summary="Get all templates",
-    responses={**answers(list[TypeShown], "entity types that come with the package"), **errors()},
+    summary="List templates",
+    responses={**answers(list[TypeShown], "The built-in entity types."), **errors()},
 )
 async def list_templates() -> Response:
-    """A start for types of your own; they can also be named where entities are made."""
+    """List the built-in entity types. Use one to create your own type, or name it when you create entities."""
     return success([shown(each) for each in templates()])
 
 
-@of_templates.get(
-    "/{name}", summary="Get a specific template", responses={**answers(TypeShown, "the template"), **errors(404)}
-)
+@of_templates.get("/{name}", summary="Get a template", responses={**answers(TypeShown, "The template."), **errors(404)})
 async def get_template(name: str) -> Response:
-    """The entity type that it stands for."""
+    """Return the entity type of a template."""
     if name not in names_of_templates():
-        raise ApiError(404, f"no template {name!r}: there are {', '.join(names_of_templates())}")
+        raise ApiError(404, f"there is no template {name!r}; templates: {', '.join(names_of_templates())}")
     return success(shown(template(name)))
 
 
@@ -56,52 +54,55 @@ async def get_template(name: str) -> Response:
     "",
     status_code=201,
     summary="Create an entity type",
-    responses={**answers(TypeShown, "it was added", status=201, example=EXAMPLE), **errors(409, body=True)},
+    responses={**answers(TypeShown, "The new entity type.", status=201, example=EXAMPLE), **errors(409, body=True)},
 )
 async def create(here: Here, body: NewTypeBody) -> Response:
-    """Described in full, or made from a template."""
+    """Create an entity type from a full description, or from a template."""
     return success(shown(await asyncio.to_thread(here.catalogue.add_type, body.made())), 201)
 
 
 @router.get(
     "",
-    summary="Get all entity types",
-    responses={**answers(list[TypeShown], "in the order in which they were added", paged=True), **errors()},
+    summary="List entity types",
+    responses={**answers(list[TypeShown], "The entity types, oldest first.", paged=True), **errors()},
 )
 async def list_all(here: Here, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """A bare list; the header X-Total-Count says how many there are in all."""
+    """List entity types. The header X-Total-Count has their total number."""
     return await here.part(limit, lambda: _listed(here, limit, offset))
 
 
 @router.get(
     "/{entity_type_id}",
-    summary="Get a specific entity type",
-    responses={**answers(TypeShown, "the type", example=EXAMPLE), **errors(404)},
+    summary="Get an entity type",
+    responses={**answers(TypeShown, "The entity type.", example=EXAMPLE), **errors(404)},
 )
 async def get(here: Here, entity_type_id: PathId) -> Response:
-    """With its dimensions."""
+    """Return an entity type with its dimensions."""
     return success(shown(here.catalogue.type(entity_type_id)))
 
 
 @router.put(
     "/{entity_type_id}",
-    summary="Change an entity type",
-    responses={**answers(TypeShown, "it was changed", example=EXAMPLE), **errors(404, body=True)},
+    summary="Replace an entity type",
+    responses={**answers(TypeShown, "The changed entity type.", example=EXAMPLE), **errors(404, body=True)},
 )
 async def change(here: Here, entity_type_id: PathId, body: TypeBody) -> Response:
-    """The whole type is replaced. Refused if one of its entities would not fit any more."""
+    """Replace an entity type. This fails if one of its entities would no longer fit."""
     return success(shown(await asyncio.to_thread(here.catalogue.change_type, body.made(entity_type_id))))
 
 
 @router.delete(
-    "/{entity_type_id}", summary="Delete an entity type", responses={**answers(Told, "it is gone"), **errors(404, 409)}
+    "/{entity_type_id}",
+    summary="Delete an entity type",
+    responses={**answers(Told, "The entity type was deleted."), **errors(404, 409)},
 )
 async def delete(
     here: Here,
     entity_type_id: PathId,
-    with_entities: Annotated[bool, Query(description="whether its entities go too")] = False,
+    with_entities: Annotated[bool, Query(description="Delete its entities too.")] = False,
 ) -> Response:
-    """Refused while it has entities, unless they may go too. Batches that were made with them keep what they have."""
+    """Delete an entity type. If it has entities, this fails without `with_entities`. Existing simulation batches keep
+    their copies."""
     gone = await asyncio.to_thread(_deleted, here, entity_type_id, with_entities)
     too = f" with {gone:,} {'entity' if gone == 1 else 'entities'}" if gone else ""
     return success(Told(f"Entity type {entity_type_id} deleted successfully{too}"))

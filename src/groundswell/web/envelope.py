@@ -1,4 +1,4 @@
-"""What every answer is wrapped in, and how errors of all kinds get there."""
+"""The JSON envelope of every response, and the handlers that put errors into it."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ log = logging.getLogger("groundswell.web")
 
 JSON = "application/json"
 WHERE = ("body", "query", "path", "header")
-NO_DISK = "the store cannot be used now; the server's log says why"
+NO_DISK = "the store is not available; see the server log for the reason"
 MOST_SHOWN = 100
-"""Errors that one answer tells of, at the most."""
+"""Maximum number of errors in one response."""
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """What is wrong with one field of a request."""
+    """An error in one field of a request."""
 
     field: str
     message: str
 
 
 class Failure(msgspec.Struct, frozen=True, tag_field="status", tag="error"):
-    """The body of every answer that is no success."""
+    """The body of every error response."""
 
     message: str
     errors: list[FieldError] = []
 
 
 class Started(msgspec.Struct, frozen=True):
-    """What was begun."""
+    """The id of something that was started, cancelled or resumed."""
 
     id: str
     message: str
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What was done."""
+    """A confirmation."""
 
     message: str
 
@@ -64,25 +64,25 @@ class ApiError(GroundswellError):
 
 
 def success(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer with data in it."""
+    """A success response."""
     body = b'{"status":"success","data":' + msgspec.json.encode(data) + b"}"
     return Response(body, status, headers, JSON)
 
 
 def page(data: Sequence[Any], total: int) -> Response:
-    """A part of a list, with how long the whole is."""
+    """One page of a list, with its total length."""
     return success(data, headers={"X-Total-Count": str(total)})
 
 
 def failure(
     status: int, message: str, errors: Iterable[FieldError] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An answer that says what went wrong."""
+    """An error response."""
     return Response(msgspec.json.encode(Failure(message, list(errors))), status, headers, JSON)
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Have every error of an app answered in the envelope."""
+    """Answer every error of an app in the envelope."""
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(GroundswellError, _known)
     app.add_exception_handler(OSError, _of_system)
@@ -97,13 +97,13 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _known(_: Request, error: Exception) -> Response:
-    """An error of ours, with the status that it has in HTTP."""
+    """A known error with its HTTP status."""
     if isinstance(error, SettingsError):
         return failure(422, str(error), _fields(error.field, str(error)))
     if isinstance(error, NotFound):
         return failure(404, str(error))
     if isinstance(error, RunBusy):
-        return failure(409, "it is being worked on: wait until it has ended, or cancel it first")
+        return failure(409, "this run is in progress: wait until it has ended, or cancel it first")
     if isinstance(error, RunError | Conflict):
         return failure(409, str(error))
     log.error("%s: %s", type(error).__name__, error)
@@ -113,7 +113,7 @@ async def _known(_: Request, error: Exception) -> Response:
 
 
 async def _of_system(_: Request, error: Exception) -> Response:
-    """An error of the operating system: where it is the disk's, the request can be sent again once that is mended."""
+    """An error of the operating system. Disk errors get status 503, since a later attempt may succeed."""
     if isinstance(error, OSError) and error.errno in OF_THE_DISK:
         log.error("%s: %s", type(error).__name__, error)
         return failure(503, NO_DISK)
@@ -122,7 +122,7 @@ async def _of_system(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """A request that is not what was declared, field by field."""
+    """A request that does not match its schema, with an error per field."""
     assert isinstance(error, RequestValidationError)
     errors = [
         FieldError(_place(each["loc"]), worded(request, each, each["loc"][1:])) for each in error.errors()[:MOST_SHOWN]
@@ -135,34 +135,34 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = _allowed(request) or (error.headers or {}).get("Allow", "GET")
-        return failure(405, f"this method is not allowed here: there is {allowed}", headers={"Allow": allowed})
-    nothing = "there is nothing at this address: /docs lists what there is"
+        return failure(405, f"this method is not allowed here; allowed: {allowed}", headers={"Allow": allowed})
+    nothing = "no such endpoint; see /docs for a list"
     return failure(error.status_code, nothing if error.status_code == 404 else str(error.detail), headers=error.headers)
 
 
 def _allowed(request: Request) -> str:
-    """The methods that there are at an address: each may have a route of its own."""
+    """The methods allowed at a path. Each may have its own route."""
     routes = [each for each in request.app.state.routes if each.matches(request.scope)[0] is not Match.NONE]
-    fewest = min((each.path.count("{") for each in routes), default=0)  # `export` is an address, and no id
+    fewest = min((each.path.count("{") for each in routes), default=0)  # `export` is a path, not an id
     return ", ".join(sorted({method for each in routes if each.path.count("{") == fewest for method in each.methods}))
 
 
 async def _unknown(_: Request, error: Exception) -> Response:
-    """Something unforeseen: the server's log has it, the client learns no internals."""
-    return failure(500, "the server failed to answer this request; its log says why")
+    """An unexpected error. It is logged, and the client sees no internals."""
+    return failure(500, "internal error; see the server log")
 
 
 async def refuse_unknown_queries(request: Request) -> None:
-    """Refuse query parameters that an address does not have: a misspelt one would be ignored in silence."""
+    """Refuse unknown query parameters, since a misspelt one would be ignored silently."""
     route = request.scope.get("route")
     known = [each.alias for each in getattr(getattr(route, "dependant", None), "query_params", ())]
     for name in request.query_params:
         if name not in known:
             near = get_close_matches(name, known, 1)
-            there = (
-                f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}" if known else "there are none"
-            )
-            raise ApiError(422, f"{name[:100]}: there is no such query parameter here; {there}", field=name[:100])
+            there = "this endpoint has none"
+            if near or known:
+                there = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise ApiError(422, f"{name[:100]}: unknown query parameter; {there}", field=name[:100])
 
 
 def _fields(field: str | None, message: str) -> list[FieldError]:
@@ -170,6 +170,6 @@ def _fields(field: str | None, message: str) -> list[FieldError]:
 
 
 def _place(loc: Sequence[int | str]) -> str:
-    """`questions.0.text` for a place in a body; a part of the request alone, where the whole of it is wrong."""
+    """The path of a field, for example `questions.0.text`; the part of the request if the whole part is wrong."""
     inside = loc[1:] if loc and loc[0] in WHERE else loc
     return ".".join(str(part) for part in inside) or str(loc[0] if loc else "body")

@@ -1,4 +1,4 @@
-"""What a batch would use and cost, as the API tells it."""
+"""Estimates of simulation batches and runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groundswell.web.settings import ServerSettings
 
 
 class Estimated(msgspec.Struct, frozen=True):
-    """What a batch would use. Figures that are not sure are lists of the lowest and the highest."""
+    """The estimate of a simulation batch. Ranges are lists of the lowest and the highest value."""
 
     combinations: int | str
     simulations: int
@@ -34,7 +34,7 @@ class Estimated(msgspec.Struct, frozen=True):
 
 
 def billed(driver: Driver, settings: Any, server: ServerSettings) -> Bill:
-    """Rehearse a run with made-up replies, and put prices to what it asked."""
+    """Rehearse a run with made-up replies, and price its requests."""
     estimate = estimate_of(driver, settings)
     accounts = cache(lambda: load_here(server.account))
     prices = ModelPrices(accounts)
@@ -43,7 +43,7 @@ def billed(driver: Driver, settings: Any, server: ServerSettings) -> Bill:
 
 
 def estimated(batch: Batch, server: ServerSettings) -> Estimated:
-    """What a batch of simulations would use."""
+    """The estimate of a simulation batch."""
     found = billed(simulate, batch, server)
     return Estimated(
         combinations=countable(batch.combinations),

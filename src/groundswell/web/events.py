@@ -1,4 +1,4 @@
-"""Server-sent events: how far a run is, whenever that changes, until it has ended."""
+"""Server-sent events: the progress of a run until it has ended."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ EVENT = {
 }
 DECLARED: Responses = {
     200: {
-        "description": "`progress` whenever something changed, `end` when it has ended",
+        "description": "A stream of events: `progress` on every change, `end` at the end.",
         "content": {EVENTS: {"schema": EVENT}},
     }
 }
 
 
 class Moment(NamedTuple):
-    """What there is to tell now, and whether it is the last word."""
+    """The current data, and whether it is final."""
 
     data: Any
     over: bool
 
 
 class EventStream(StreamingResponse):
-    """A stream that counts among those that are open, from its beginning to its end."""
+    """A stream that is counted as open while it lasts."""
 
     def __init__(self, services: Services, look: Callable[[], Moment]) -> None:
         super().__init__(self._body(look), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
@@ -59,7 +59,7 @@ class EventStream(StreamingResponse):
     async def _body(self, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
         async for event in _told(self._services, look):
             yield event
-        self._count(-1)  # before the client can know that it was the last
+        self._count(-1)  # before the client can see that the stream has ended
 
     def _count(self, change: int) -> None:
         if self._counted == (change < 0):
@@ -68,15 +68,15 @@ class EventStream(StreamingResponse):
 
 
 def stream(services: Services, look: Callable[[], Moment]) -> EventStream:
-    """Events about something that `look` tells of; it raises `RunNotFound` once that was deleted."""
+    """Events about the data that `look` returns. It raises `RunNotFound` after a deletion."""
     if services.streams >= services.settings.max_streams:
-        raise ApiError(429, f"{services.streams} streams are open already: close one, or look now and then")
+        raise ApiError(429, f"{services.streams} streams are already open: close one, or poll instead")
     look()
     return EventStream(services, look)
 
 
 async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
-    """The events; the store is looked at, so that it does not matter which process works on the run."""
+    """The events. They are read from the store, so any process may work on the run."""
     last, silent = b"", 0.0
     while not services.closing.is_set():
         try:
@@ -84,7 +84,7 @@ async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator
         except RunNotFound:
             yield _event("end", msgspec.json.encode({"status": "deleted"}))
             return
-        except StoreError as error:  # the answer has begun: it is too late for another status
+        except StoreError as error:  # the response has started, so its status cannot change
             log.error("%s: %s", type(error).__name__, error)
             yield _event("end", msgspec.json.encode({"status": "error", "message": NO_DISK}))
             return

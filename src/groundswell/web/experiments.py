@@ -1,4 +1,4 @@
-"""/api/experiments: what there is to run, with the schema of its options, and how a run is started and estimated."""
+"""/api/experiments: list experiments with their options, and start or estimate runs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from groundswell.web.settings import ServerSettings
 PREFIX = "/api/experiments"
 LONGEST_NAME = 200
 SERVERS_OWN = ("max_concurrent", "account")
-"""Choices that a server makes for all its runs."""
+"""Options that are set for the whole server."""
 
 
 class CommandShown(msgspec.Struct, frozen=True):
-    """A command: where its runs are started, and a JSON Schema of the body that it takes."""
+    """A command: the path that starts its runs, and the JSON Schema of the body."""
 
     name: str
     about: str
@@ -47,7 +47,7 @@ class ExperimentShown(msgspec.Struct, frozen=True):
 
 
 class RunStarted(msgspec.Struct, frozen=True):
-    """A run that was started; it can be followed under /api/runs."""
+    """A started run. Follow it under /api/runs."""
 
     run_id: str
     name: str
@@ -56,17 +56,17 @@ class RunStarted(msgspec.Struct, frozen=True):
 
 
 def router_for(names: list[str]) -> APIRouter:
-    """The routes of experiments: two of their own for each command that a request can start."""
+    """The routes of experiments: two for each command that is available over HTTP."""
     router = APIRouter(tags=["experiments"])
     found = [experiment_named(name) for name in names]
 
     @router.get(
         PREFIX,
-        summary="Get all experiments",
-        responses={**answers(list[ExperimentShown], "with the schemas of their options"), **errors()},
+        summary="List experiments",
+        responses={**answers(list[ExperimentShown], "The experiments and their commands."), **errors()},
     )
     async def list_all(here: Here) -> Response:
-        """Each command has a JSON Schema of the body that starts it."""
+        """List the experiments. Each command comes with the JSON Schema of the body that starts it."""
         return success([_shown(each) for each in found])
 
     for experiment in found:
@@ -95,8 +95,8 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
         return success(await here.heavy(lambda: billed(ready.driver, ready.settings, here.settings)))
 
     routes: list[tuple[str, Callable[..., Any], str, int, Any, str]] = [
-        (path, start, "Start", 201, RunStarted, "it was started"),
-        (f"{path}/estimate", estimate, "Estimate", 200, Bill, "nothing was sent"),
+        (path, start, "Start", 201, RunStarted, "The run was started."),
+        (f"{path}/estimate", estimate, "Estimate", 200, Bill, "The estimate. Nothing was sent."),
     ]
     for place, work, verb, status, kind, said in routes:
         router.add_api_route(
@@ -113,7 +113,7 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The options in a body, which may be empty."""
+    """The options in a body. It may be empty."""
     text = await request.body()
     found = msgspec.json.decode(text) if text else {}
     if not isinstance(found, dict):
@@ -122,11 +122,12 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, estimating: bool = False) -> Ready:
-    """A run that could begin, from the options of a request. No file is read because of it, and no module imported."""
+    """A run that is ready to start, from the options of a request. Reads no file and imports no module."""
     given = collect(command.fields, said, what=command.name, text=False)
     for name, one in given.items():
         if name in SERVERS_OWN or not command.fields[name].flag.over_http:
-            raise SettingsError(f"{one.place.spelled}: is for the server alone to say", field=one.place.spelled)
+            why = "cannot be set in a request; set it when you start the server"
+            raise SettingsError(f"{one.place.spelled}: {why}", field=one.place.spelled)
     context = Context(
         store=here.settings.store,
         origin="request",
@@ -144,19 +145,19 @@ def _checked(here: Services, command: Command, given: Mapping[str, Given], conte
     if ready.named and (len(name) > LONGEST_NAME or not name.strip() or not name.isprintable()):
         raise SettingsError(f"name: give at most {LONGEST_NAME} printable characters", field="name")
     if ready.choices.account:
-        raise SettingsError("the limits of accounts are for the server to say: leave options about them out")
+        raise SettingsError("account settings cannot be set in a request; set them when you start the server")
     return ready
 
 
 async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
-    """Refuse models that cannot be reached, before there is a run that cannot succeed, and files of this machine."""
+    """Refuse models that are not available, and model files of this machine, before a run is created."""
     for name, one in ready.command.fields.items():
         if one.flag.completes != "models" or name in fields_of(RunChoices):
             continue
         value = ready.value(name)
         for model in (value,) if isinstance(value, str) else tuple(value or ()):
             here.check_name(model, name)
-            if "{" in model:  # a part of it is filled in for each trial
+            if "{" in model:  # a template that is filled in for each trial
                 continue
             await here.check_models(model, keys=keys, field=name)
     for text in _texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
@@ -165,26 +166,26 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
 
 
 def check_limits(settings: Any, server: ServerSettings) -> None:
-    """Refuse what is more than the server takes on: as its own addresses for simulations do."""
+    """Refuse settings above the limits of the server, as the endpoints for simulations do."""
     trials = getattr(settings, "interactions", 0)
     if trials > server.max_trials:
-        raise SettingsError(f"interactions {trials}: {server.max_trials:,} at the most", field="interactions")
+        raise SettingsError(f"interactions {trials}: must be at most {server.max_trials:,}", field="interactions")
     messages = getattr(getattr(settings, "table", None), "messages", 0)
     if messages > server.max_turns:
-        raise SettingsError(f"messages {messages}: {server.max_turns:,} at the most", field="messages")
+        raise SettingsError(f"messages {messages}: must be at most {server.max_turns:,}", field="messages")
     if isinstance(settings, Batch):
         if settings.num_simulations > server.max_simulations:
-            most = f"{server.max_simulations:,} at the most"
+            most = f"must be at most {server.max_simulations:,}"
             raise SettingsError(f"num_simulations {settings.num_simulations}: {most}", field="num_simulations")
         if len(settings.entities) > server.max_entities:
-            raise SettingsError(f"entities: {server.max_entities:,} at the most", field="entities")
+            raise SettingsError(f"entities: there must be at most {server.max_entities:,}", field="entities")
         check_turns(settings.rules.n_turns, settings.rules.simulation_rounds, server)
     elif isinstance(settings, Single):
         check_turns(settings.simulation.rules.n_turns, settings.simulation.rules.simulation_rounds, server)
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in plain data, wherever they are: entities may have models of their own."""
+    """All strings in nested data, since entities may name their own models."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -196,23 +197,23 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 async def _planned(here: Services, ready: Ready) -> RunRecord:
-    """Write the run down, under a name that no other run has."""
+    """Create the run under a unique name."""
     options = msgspec.structs.replace(ready.run_options, unattended=True)
     name = ready.name or here.free_name(f"{ready.command.name}-{token_hex(4)}")
     if here.store.runs.find(name) is not None:
         if ready.named:
-            raise Conflict(f"there is a run {name!r} already: give another name, or resume that one")
+            raise Conflict(f"run {name!r} already exists: use another name, or resume that run")
         name = here.free_name(name)
     return await here.background.plan(ready.driver, ready.settings, name=name, seed=ready.seed, options=options)
 
 
 def options_schema(command: Command, template: str = "#/$defs/{name}") -> tuple[dict[str, Any], dict[str, Any]]:
-    """A JSON Schema of all options that a request may have, and the schemas that it refers to."""
+    """The JSON Schema of all options of a request, and the schemas that it refers to."""
     kinds: list[Any] = [command.options, RunChoices]
     try:
         refs, components = msgspec.json.schema_components(kinds, ref_template=template)
     except TypeError as error:
-        raise SettingsError(f"the options of {command.name} cannot be described as a JSON Schema: {error}") from error
+        raise SettingsError(f"cannot create a JSON Schema for the options of {command.name}: {error}") from error
     parts = [components.pop(each["$ref"].removeprefix(template.partition("{")[0])) for each in refs]
     properties = parts[1]["properties"] | parts[0]["properties"]
     hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if not one.flag.over_http)}
@@ -228,7 +229,7 @@ def options_schema(command: Command, template: str = "#/$defs/{name}") -> tuple[
 
 
 def _whole(command: Command) -> dict[str, Any]:
-    """The schema with all that it refers to in it."""
+    """The schema, including all schemas that it refers to."""
     schema, inner = options_schema(command)
     return schema | ({"$defs": inner} if inner else {})
 

@@ -1,7 +1,7 @@
-"""What models wrote is kept: once a run of `write` has ended, its entities are added to the store, each once ever.
+"""Adds the entities that a run of `write` produced to the store, each exactly once.
 
-A server may be killed between the end of a run and this. So what ended is looked at again when a server starts; what
-was kept before is known by a marker that is written with the entities, in one transaction.
+A server may be killed after the run has ended and before its entities are stored. So ended runs are checked again when
+a server starts. A marker, written in the same transaction as the entities, shows which ones are already stored.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 log = logging.getLogger("groundswell.web")
 
 WRITE = driver_name(write)
-NOT_KEPT = "its entities could not be kept"
+NOT_KEPT = "its entities could not be stored"
 ENDED: tuple[Status, ...] = ("completed", "partial", "stopped", "failed")
 
 
 def keep_left(store: Store) -> None:
-    """Keep what runs wrote that ended when nobody was there to keep it."""
+    """Store the entities of runs that ended while no server was running."""
     for id_, _, _ in store.runs.planned(drivers=(WRITE,)):
         try:
             keep_written(store, id_)
-        except StoreError as error:  # no reason not to serve: the next start tries again
+        except StoreError as error:  # serve anyway: the next start tries again
             log.error("run %s: %s: %s", id_, NOT_KEPT, error)
 
 
 def keep_written(store: Store, id_: str) -> None:
-    """Keep what a run wrote, if it is one that writes, and has ended. If that cannot be, the run says why.
+    """Store the entities of an ended run of `write`. If that fails, record the error in the run.
 
-    One that was started on the command line is left alone: whoever started it sees to this.
+    Runs that were started on the command line are skipped, since the command stores their entities itself.
     """
     record = store.runs.find(id_)
     if record is None or record.driver != WRITE or record.status not in ENDED or not record.options.get("unattended"):
@@ -52,7 +52,7 @@ def keep_written(store: Store, id_: str) -> None:
         raise
     except (GroundswellError, msgspec.DecodeError) as error:
         log.warning("run %s: %s: %s", id_, NOT_KEPT, error)
-        store.runs.change(record, error=f"{NOT_KEPT}: {error}; put that right and resume the run")
+        store.runs.change(record, error=f"{NOT_KEPT}: {error}; fix this, then resume the run")
 
 
 def _keep(store: Store, record: RunRecord, analysis: str) -> None:
@@ -60,13 +60,13 @@ def _keep(store: Store, record: RunRecord, analysis: str) -> None:
     if _is_kept(store, record, written):
         return
     kept = keep(Catalogue(store.documents), written, record.id)
-    log.info("run %s: %d entities kept", record.id, len(kept))
+    log.info("run %s: stored %d entities", record.id, len(kept))
     if (record.error or "").startswith(NOT_KEPT):
         store.runs.change(record, error=None)
 
 
 def _is_kept(store: Store, record: RunRecord, written: Written) -> bool:
-    """Whether nothing of what a run wrote is left to be kept. A look, so that a start need not write."""
+    """Whether all entities of a run are stored. This only reads, so starting a server need not write."""
     marker = store.documents.find(KEPT, record.id).get(record.id)
     known: set[str] = set() if marker is None else set(msgspec.json.decode(marker.body, type=list[str]))
     return known.issuperset(entity.id for entity in written.entities)

@@ -1,4 +1,4 @@
-"""What clients send to make simulations: checked field by field, and turned into what the drivers take."""
+"""Request bodies for simulations: checked field by field, and converted to driver settings."""
 
 from __future__ import annotations
 
@@ -28,16 +28,25 @@ from groundswell.web.services import is_file
 from groundswell.web.settings import ServerSettings
 
 Count = Annotated[int, Field(ge=1)]
-Context = Annotated[str, Field(min_length=1, max_length=LONGEST_CONTEXT, description="what they are told they are in")]
-Turns = Annotated[int, Field(ge=1, le=MOST_TURNS, description="turns of a round; in a turn everybody speaks once")]
-Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
-Seed = Annotated[int, Field(ge=-(2**63), lt=2**63, description="another seed draws other combinations and replies")]
-Metadata = Annotated[dict[str, Any], Field(default_factory=dict, description="anything of your own; it is kept as is")]
-EntityIds = Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1)]
+Context = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_CONTEXT, description="The situation that the entities are told about.")
+]
+Turns = Annotated[
+    int,
+    Field(ge=1, le=MOST_TURNS, description="Number of turns per round. In one turn, every entity speaks once."),
+]
+Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS, description="Number of rounds.")]
+Seed = Annotated[
+    int, Field(ge=-(2**63), lt=2**63, description="Random seed. It selects the combinations and the replies.")
+]
+Metadata = Annotated[dict[str, Any], Field(default_factory=dict, description="Your own data. It is stored unchanged.")]
+EntityIds = Annotated[
+    list[Annotated[str, Field(max_length=64)]], Field(min_length=1, description="Ids of the entities that take part.")
+]
 
 
 class Body(BaseModel):
-    """A body of a request: only fields that are known, and nothing is taken for something else."""
+    """A request body without unknown fields and without type conversion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -45,25 +54,27 @@ class Body(BaseModel):
 class QuestionBody(Body):
     """One question of a questionnaire."""
 
-    id: Annotated[str, Field(max_length=64)]
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
-    type: Literal["choice", "scale", "text"] = "text"
-    options: list[str] = []
-    low: int = 1
-    high: int = 5
-    low_label: str = ""
-    high_label: str = ""
+    id: Annotated[str, Field(max_length=64, description="Id of the question, unique in the questionnaire.")]
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="The question.")]
+    type: Annotated[Literal["choice", "scale", "text"], Field(description="Type of the answer.")] = "text"
+    options: Annotated[list[str], Field(description="The answers to choose from, for `choice`.")] = []
+    low: Annotated[int, Field(description="Lowest value, for `scale`.")] = 1
+    high: Annotated[int, Field(description="Highest value, for `scale`.")] = 5
+    low_label: Annotated[str, Field(description="Meaning of the lowest value.")] = ""
+    high_label: Annotated[str, Field(description="Meaning of the highest value.")] = ""
 
 
 class QuestionnaireBody(Body):
-    """What each entity is asked after the talk and, with `before`, also ahead of it."""
+    """Questions that every entity answers after the conversation and, with `before`, also before it."""
 
-    questions: Annotated[list[QuestionBody], Field(min_length=1, max_length=MOST_QUESTIONS)]
-    before: bool = False
-    shuffle: bool = True
+    questions: Annotated[
+        list[QuestionBody], Field(min_length=1, max_length=MOST_QUESTIONS, description="The questions.")
+    ]
+    before: Annotated[bool, Field(description="Ask the questions before the conversation too.")] = False
+    shuffle: Annotated[bool, Field(description="Shuffle the order of the options for each entity.")] = True
 
     def made(self) -> Questionnaire:
-        """As the drivers take it."""
+        """The questionnaire of the driver settings."""
         questions = []
         for at, question in enumerate(self.questions):
             try:
@@ -77,28 +88,48 @@ class QuestionnaireBody(Body):
 
 
 class TalkBody(Body):
-    """How entities talk; everything but the context may be left out."""
+    """How entities talk. Only `context` and `entity_ids` are required."""
 
     context: Context
     entity_ids: EntityIds
     n_turns: Turns = 1
     simulation_rounds: Rounds = 1
     metadata: Metadata
-    model: Annotated[str | None, Field(max_length=500, description="who speaks for entities without a model")] = None
-    method: Literal["speaker", "narrator"] = "speaker"
-    style: Literal["discussion", "debate", "negotiation"] = "discussion"
-    language: Annotated[str, Field(max_length=60)] = ""
-    thoughts: bool = True
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = UTTERANCE_TOKENS
-    questionnaire: QuestionnaireBody | None = None
+    model: Annotated[
+        str | None,
+        Field(
+            max_length=500,
+            description="Model for entities that have none of their own. The default is the server's model.",
+        ),
+    ] = None
+    method: Annotated[
+        Literal["speaker", "narrator"],
+        Field(description="`speaker`: one request per message. `narrator`: one request writes a whole round."),
+    ] = "speaker"
+    style: Annotated[
+        Literal["discussion", "debate", "negotiation"], Field(description="Style of the conversation.")
+    ] = "discussion"
+    language: Annotated[
+        str, Field(max_length=60, description="Language of the conversation, for example `German`.")
+    ] = ""
+    thoughts: Annotated[bool, Field(description="Let entities write thoughts that the others do not see.")] = True
+    temperature: Annotated[
+        float | None, Field(ge=0, le=2, description="Sampling temperature. The default is the model's.")
+    ] = None
+    max_tokens: Annotated[int, Field(ge=1, le=100_000, description="Maximum number of tokens per message.")] = (
+        UTTERANCE_TOKENS
+    )
+    questionnaire: Annotated[QuestionnaireBody | None, Field(description="Questions that every entity answers.")] = None
     seed: Seed = 0
-    budget: Annotated[float | None, Field(gt=0, description="US dollars")] = None
-    via: Literal["live", "batch", "auto"] = "live"
-    deadline: Annotated[float | None, Field(gt=0, description="seconds")] = None
+    budget: Annotated[float | None, Field(gt=0, description="Maximum cost in US dollars.")] = None
+    via: Annotated[
+        Literal["live", "batch", "auto"],
+        Field(description="Send requests live, through the provider's batch API, or choose automatically."),
+    ] = "live"
+    deadline: Annotated[float | None, Field(gt=0, description="Stop after this many seconds.")] = None
 
     def rules(self, settings: ServerSettings) -> Rules:
-        """How they talk, within what the server allows."""
+        """The rules of the conversation, within the limits of the server."""
         check_turns(self.n_turns, self.simulation_rounds, settings)
         return Rules(
             model=named(self.model, settings),
@@ -133,24 +164,29 @@ BATCH_EXAMPLE: dict[str, Any] = {
 
 
 class BatchBody(TalkBody):
-    """A batch: combinations of entities talk in one context."""
+    """A simulation batch: combinations of entities talk in one context."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-    description: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
-    interaction_size: Annotated[int, Field(ge=1, le=MOST_TOGETHER, description="entities of a simulation")]
-    num_simulations: Count
-    replicates: Annotated[Count, Field(description="how often every combination is run")] = 1
-    order: Literal["random", "given"] = "random"
-    by: Annotated[list[str], Field(description="attributes that the study is about, named in advance")] = []
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Name of the batch.")]
+    description: Annotated[str, Field(max_length=LONGEST_TEXT, description="Description of the batch.")] = ""
+    interaction_size: Annotated[int, Field(ge=1, le=MOST_TOGETHER, description="Number of entities per simulation.")]
+    num_simulations: Annotated[Count, Field(description="Number of simulations.")]
+    replicates: Annotated[Count, Field(description="Number of times each combination of entities is run.")] = 1
+    order: Annotated[
+        Literal["random", "given"], Field(description="Order in which the entities of a simulation speak.")
+    ] = "random"
+    by: Annotated[
+        list[str],
+        Field(description="Pre-registered attributes. Answers are broken down by them and tested separately."),
+    ] = []
 
     def made(self, entities: tuple[Entity, ...], settings: ServerSettings) -> Batch:
-        """As the drivers take it."""
+        """The driver settings."""
         check_metadata(self.metadata, RESERVED_BY_BATCHES)
         if self.num_simulations > settings.max_simulations:
             raise SettingsError(
-                f"num_simulations {self.num_simulations}: {settings.max_simulations:,} at the most",
+                f"num_simulations {self.num_simulations}: must be at most {settings.max_simulations:,}",
                 field="num_simulations",
             )
         return Batch(
@@ -169,30 +205,30 @@ class BatchBody(TalkBody):
 
 
 class SimulationBody(TalkBody):
-    """One simulation of entities, who speak in the order in which they are given."""
+    """One simulation. Its entities speak in the given order."""
 
-    name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    name: Annotated[str, Field(max_length=LONGEST_NAME, description="Name of the simulation.")] = ""
 
     def made(self, entities: tuple[Entity, ...], settings: ServerSettings) -> Single:
-        """As the drivers take it."""
+        """The driver settings."""
         if len(entities) > MOST_TOGETHER:
-            raise SettingsError(f"entity_ids: at most {MOST_TOGETHER} can talk together", field="entity_ids")
+            raise SettingsError(f"entity_ids: at most {MOST_TOGETHER} entities can talk together", field="entity_ids")
         check_metadata(self.metadata, RESERVED)
         simulation = Simulation(1, self.context, entities, self.rules(settings))
         return Single(simulation, self.name, metadata=self.metadata)
 
 
 class ContinueBody(Body):
-    """How a finished simulation goes on: with the same entities and rules."""
+    """How a finished simulation continues, with the same entities and rules."""
 
     n_turns: Turns = 1
     simulation_rounds: Rounds = 1
-    context: Annotated[Context | None, Field(description="what happens to the context from here on")] = None
+    context: Annotated[Context | None, Field(description="New context from here on.")] = None
     metadata: Metadata
     seed: Seed = 0
 
     def made(self, id_: str, before: Simulation, talked: Talked, settings: ServerSettings) -> Single:
-        """As the drivers take it."""
+        """The driver settings."""
         check_turns(self.n_turns, self.simulation_rounds, settings)
         check_metadata(self.metadata, RESERVED)
         rules = msgspec.structs.replace(before.rules, n_turns=self.n_turns, simulation_rounds=self.simulation_rounds)
@@ -200,43 +236,46 @@ class ContinueBody(Body):
 
 
 def check_metadata(metadata: Mapping[str, Any], reserved: Sequence[str]) -> None:
-    """Refuse names in a client's metadata that the server writes there itself."""
+    """Refuse reserved names in a client's metadata."""
     for name in reserved:
         if name in metadata:
-            raise SettingsError(f"metadata.{name}: the server says this itself; take another name", field="metadata")
+            raise SettingsError(f"metadata.{name}: this name is reserved; use another one", field="metadata")
 
 
 class ResumeBody(Body):
-    """How to go on with what has ended. Limits replace those that the run had."""
+    """How to resume a run. Limits given here replace those of the run."""
 
-    budget: Annotated[float | None, Field(ge=0, description="US dollars, in all")] = None
-    max_calls: Annotated[int | None, Field(ge=0, description="requests, in all")] = None
-    max_tokens: Annotated[int | None, Field(ge=0, description="tokens, in all")] = None
-    deadline: Annotated[float | None, Field(ge=0, description="seconds, from now on")] = None
+    budget: Annotated[float | None, Field(ge=0, description="Maximum total cost in US dollars.")] = None
+    max_calls: Annotated[int | None, Field(ge=0, description="Maximum total number of requests.")] = None
+    max_tokens: Annotated[int | None, Field(ge=0, description="Maximum total number of tokens.")] = None
+    deadline: Annotated[float | None, Field(ge=0, description="Stop this many seconds from now.")] = None
 
-    retry_missing: Annotated[bool, Field(description="try again what failed")] = False
-    accept_changes: Annotated[bool, Field(description="go on although programs have changed")] = False
+    retry_missing: Annotated[bool, Field(description="Run missing trials again.")] = False
+    accept_changes: Annotated[bool, Field(description="Resume although the source of the programs has changed.")] = (
+        False
+    )
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits that were given, by the names that runs have for them."""
+        """The given limits, by their names in run options."""
         said = {"usd": self.budget, "calls": self.max_calls, "tokens": self.max_tokens, "seconds": self.deadline}
         return {name: limit for name, limit in said.items() if limit is not None}
 
 
 def check_turns(turns: int, rounds: int, settings: ServerSettings) -> None:
-    """Refuse a talk that is longer than the server allows."""
+    """Refuse a conversation that is longer than the server allows."""
     if turns * rounds > settings.max_turns:
         raise SettingsError(
-            f"n_turns {turns}: {rounds} rounds of them are more than {settings.max_turns:,} turns", field="n_turns"
+            f"n_turns {turns}: with {rounds} rounds, this exceeds the limit of {settings.max_turns:,} turns",
+            field="n_turns",
         )
 
 
 def named(model: str | None, settings: ServerSettings) -> str:
-    """The model that a request names, or the server's own. Files of this machine are not for clients to name."""
+    """The model that a request names, or the server's default. Clients cannot name files of this machine."""
     assert settings.model is not None
     if model is None or model == settings.model:
         return settings.model
     if is_file(model):
-        raise SettingsError("model: a file can only be named when the server is started", field="model")
+        raise SettingsError("model: a request cannot name a file; set it when you start the server", field="model")
     return model

@@ -1,13 +1,13 @@
-"""/api/runs: the runs of every experiment, as `groundswell runs` has them."""
+"""/api/runs: the runs of every experiment."""
 
 from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord, Status
@@ -52,14 +52,14 @@ class RunShown(msgspec.Struct, frozen=True):
 
 
 class RunDetails(RunShown, frozen=True, kw_only=True):
-    """A run with what came of it."""
+    """A run with its cost by model and its analysis."""
 
     models: dict[str, Paid]
     analysis: Any
 
 
 class ResultsShown(msgspec.Struct, frozen=True):
-    """What came of a run: the figures, and the same in words."""
+    """The results of a run: its analysis, and its findings as text."""
 
     run_id: str
     name: str | None
@@ -68,7 +68,7 @@ class ResultsShown(msgspec.Struct, frozen=True):
 
 
 class TrialShown(msgspec.Struct, frozen=True):
-    """A trial: what it was given and what came of it."""
+    """A trial with its spec and its outcome."""
 
     key: str
     program: str
@@ -79,14 +79,14 @@ class TrialShown(msgspec.Struct, frozen=True):
 
 
 class TranscriptShown(TrialShown, frozen=True, kw_only=True):
-    """A trial with everything that was asked and answered, and as text that people read."""
+    """A trial with all requests and replies, and its transcript as text."""
 
     exchanges: list[dict[str, Any]]
     text: str
 
 
 class RunMoment(msgspec.Struct, frozen=True):
-    """A run as its events tell of it."""
+    """The state of a run in an event."""
 
     run_id: str
     status: Status
@@ -96,19 +96,17 @@ class RunMoment(msgspec.Struct, frozen=True):
 
 
 @router.get(
-    "", summary="Get all runs", responses={**answers(list[RunShown], "the newest first", paged=True), **errors()}
+    "", summary="List runs", responses={**answers(list[RunShown], "The runs, newest first.", paged=True), **errors()}
 )
 async def list_all(here: Here, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """The runs of every experiment; the header X-Total-Count says how many there are."""
+    """List the runs of all experiments. The header X-Total-Count has their total number."""
     runs = here.store.runs
     return page([_shown(here, record) for record in runs.list(limit=limit, offset=offset)], runs.count())
 
 
-@router.get(
-    "/{run_id}", summary="Get a specific run", responses={**answers(RunDetails, "how it stands"), **errors(404)}
-)
+@router.get("/{run_id}", summary="Get a run", responses={**answers(RunDetails, "The run."), **errors(404)})
 async def get(here: Here, run_id: str) -> Response:
-    """With its analysis, if it has one."""
+    """Return the status, the counters and the cost of a run, and its analysis once it has ended."""
     record = here.run(run_id)
     summary = summarise(record)
     shown = _fields(here, record, summary)
@@ -117,11 +115,11 @@ async def get(here: Here, run_id: str) -> Response:
 
 @router.get(
     "/{run_id}/results",
-    summary="What came of a run",
-    responses={**answers(ResultsShown, "its analysis, and its findings as text"), **errors(404, 409)},
+    summary="Get the results of a run",
+    responses={**answers(ResultsShown, "The analysis, and the findings as text."), **errors(404, 409)},
 )
 async def results(here: Here, run_id: str) -> Response:
-    """There are none until it has ended."""
+    """Return the analysis of a run, and its findings as text. The run must have ended."""
     record = here.run(run_id)
     _refuse_unended(here, record)
     return await here.heavy(lambda: success(_results(here, record)))
@@ -129,11 +127,15 @@ async def results(here: Here, run_id: str) -> Response:
 
 @router.get(
     "/{run_id}/report",
-    summary="The report of a run",
+    summary="Get the report of a run",
     responses={**files(*REPORT_TYPES.values()), **errors(404, 409)},
 )
-async def report(here: Here, run_id: str, format: ReportFormat = "html") -> Response:
-    """The report that `groundswell runs report` writes, as a page, Markdown or JSON. The run must have ended."""
+async def report(
+    here: Here,
+    run_id: str,
+    format: Annotated[ReportFormat, Query(description="HTML page, Markdown or JSON.")] = "html",
+) -> Response:
+    """Return the report of a run, as `groundswell runs report` writes it. The run must have ended."""
     record = here.run(run_id)
     _refuse_unended(here, record)
     return await here.heavy(lambda: _report(here, record, format))
@@ -141,11 +143,11 @@ async def report(here: Here, run_id: str, format: ReportFormat = "html") -> Resp
 
 @router.get(
     "/{run_id}/trials",
-    summary="Get the trials of a run",
-    responses={**answers(list[TrialShown], "in the order of their start", paged=True), **errors(404)},
+    summary="List the trials of a run",
+    responses={**answers(list[TrialShown], "The trials, in the order of their start.", paged=True), **errors(404)},
 )
 async def trials(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """What each was given and what came of it."""
+    """List trials with their specs and outcomes. The header X-Total-Count has their total number."""
     record = here.run(run_id)
 
     def read() -> Response:
@@ -157,22 +159,28 @@ async def trials(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0
 
 @router.get(
     "/{run_id}/trials/{key:path}",
-    summary="What was said in a trial",
-    responses={**answers(TranscriptShown, "everything that was asked and answered"), **errors(404)},
+    summary="Get the transcript of a trial",
+    responses={**answers(TranscriptShown, "The trial with all requests and replies."), **errors(404)},
 )
 async def transcript(here: Here, run_id: str, key: str) -> Response:
-    """The trial is run again over its journal; nobody is asked anything. The beginning of a key will do."""
+    """Replay a trial on its journal and return all requests and replies. Nothing is sent. A unique prefix of the key
+    is enough."""
     record = here.run(run_id)
     return await here.heavy(lambda: success(_transcript(here, record, key)))
 
 
 @router.get(
     "/{run_id}/export",
-    summary="Export the trials of a run",
+    summary="Export a run",
     responses={**files(*(media.partition(";")[0] for media in MEDIA.values())), **errors(404)},
 )
-async def export(here: Here, run_id: str, format: Format = "jsonl", table: Table = "trials") -> Response:
-    """A file with a row for every trial, or with the rows of data that trials recorded."""
+async def export(
+    here: Here,
+    run_id: str,
+    format: Annotated[Format, Query(description="File format.")] = "jsonl",
+    table: Annotated[Table, Query(description="One row per trial, or the rows that trials recorded.")] = "trials",
+) -> Response:
+    """Download the trials of a run, or the rows that they recorded, as a file."""
     record = here.run(run_id)
     name = f"run-{record.id}" if table == "trials" else f"run-{record.id}-rows"
     return await download(here, name, format, lambda out: here.store.results(record).write(out, format, table))
@@ -180,11 +188,12 @@ async def export(here: Here, run_id: str, format: Format = "jsonl", table: Table
 
 @router.get(
     "/{run_id}/rows",
-    summary="Get the rows of data that trials recorded",
-    responses={**answers(list[dict[str, Any]], "in the order of trials"), **errors(404)},
+    summary="List the rows of a run",
+    responses={**answers(list[dict[str, Any]], "The rows, in the order of trials."), **errors(404)},
 )
 async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """Each has `trial`, `row` (its number in the trial) and, where known, `condition`, `model`, `replicate`, `seat`."""
+    """List the rows that trials recorded. Each has `trial`, `row` (its number within the trial) and, if known,
+    `condition`, `model`, `replicate` and `seat`."""
     record = here.run(run_id)
     return await here.heavy(lambda: success(list(islice(here.store.results(record).rows(), offset, offset + limit))))
 
@@ -192,24 +201,24 @@ async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) 
 @router.post(
     "/{run_id}/cancel",
     summary="Cancel a run",
-    responses={**answers(Started, "it is being stopped"), **errors(404, 409)},
+    responses={**answers(Started, "The run is being stopped."), **errors(404, 409)},
 )
 async def cancel(here: Here, run_id: str) -> Response:
-    """Nothing more is sent; what is under way is still recorded, and the run can be resumed."""
+    """Stop sending requests. Replies in flight are still recorded, and the run can be resumed."""
     record = here.run(run_id)
     if _over(record, _state(here, record)):
-        raise ApiError(409, f"run {run_id} has ended already")
+        raise ApiError(409, f"run {run_id} has already ended")
     await here.background.cancel(record)
     return success(Started(run_id, "Run cancelled"))
 
 
 @router.post(
     "/{run_id}/resume",
-    summary="Go on with a run that has ended",
-    responses={**answers(Started, "it goes on"), **errors(404, 409, body=True)},
+    summary="Resume a run",
+    responses={**answers(Started, "The run was resumed."), **errors(404, 409, body=True)},
 )
 async def resume(here: Here, run_id: str, body: ResumeBody | None = None) -> Response:
-    """Where it was left; `retry_missing` tries again what failed."""
+    """Continue a run that was cancelled or reached a limit. `retry_missing` also runs missing trials again."""
     record, body = here.run(run_id), body or ResumeBody()
     await here.background.resume(
         record, retry_missing=body.retry_missing, accept_changes=body.accept_changes, limits=body.limits
@@ -217,20 +226,22 @@ async def resume(here: Here, run_id: str, body: ResumeBody | None = None) -> Res
     return success(Started(run_id, "Run resumed"))
 
 
-@router.delete("/{run_id}", summary="Delete a run", responses={**answers(Told, "it is gone"), **errors(404, 409)})
+@router.delete(
+    "/{run_id}", summary="Delete a run", responses={**answers(Told, "The run was deleted."), **errors(404, 409)}
+)
 async def delete(here: Here, run_id: str) -> Response:
-    """With everything that it recorded. One that goes on is stopped first."""
+    """Delete a run and everything it recorded. A run in progress is stopped first."""
     await here.background.delete(here.run(run_id))
     return success(Told(f"Run {run_id} deleted successfully"))
 
 
 @router.get(
     "/{run_id}/events",
-    summary="How far a run is, as server-sent events",
+    summary="Follow a run",
     responses={**events.DECLARED, **errors(404, 429)},
 )
 async def follow(here: Here, run_id: str) -> Response:
-    """`progress` whenever something changed; `end` when it has ended, and then the stream is closed."""
+    """Stream server-sent events: `progress` on every change, then `end`, after which the stream closes."""
 
     def look() -> events.Moment:
         record = here.run(run_id)
@@ -243,7 +254,7 @@ async def follow(here: Here, run_id: str) -> Response:
 
 def _refuse_unended(here: Services, record: RunRecord) -> None:
     if record.analysis is None:
-        raise ApiError(409, f"run {record.id} is {_state(here, record)}, and has no results")
+        raise ApiError(409, f"run {record.id} has no results; its status is {_state(here, record)}")
 
 
 def _results(here: Services, record: RunRecord) -> ResultsShown:
@@ -253,7 +264,7 @@ def _results(here: Services, record: RunRecord) -> ResultsShown:
 
 
 def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response:
-    """The report without the files beside it: everything that it needs is in it."""
+    """The self-contained report, without the files beside it."""
     report = results_of(record, Path()).report(here.store, [record])
     own = {"Content-Security-Policy": f"{policy()}; frame-ancestors 'none'"} if format == "html" else None
     body = markdown_of(report, "").encode() if format == "md" else rendered(report, format)
@@ -261,13 +272,13 @@ def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response
 
 
 def _state(here: Services, record: RunRecord) -> Status:
-    """The status to show. A run goes on until what follows it is done: then its entities are there, for instance."""
+    """The status to show. A run counts as running until its follow-up work is done, such as storing entities."""
     status = here.store.runs.state(record)
     return "running" if status not in ("pending", "running") and here.background.works_on(record.id) else status
 
 
 def _over(record: RunRecord, status: Status) -> bool:
-    """Whether nobody will go on with a run by himself."""
+    """Whether no server will resume a run by itself."""
     waits = status == "interrupted" and bool(record.options.get("unattended"))
     return status not in ("running", "pending") and not waits
 
@@ -294,7 +305,7 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
 
 
 def _driver_shown(record: RunRecord) -> str | None:
-    """The name of a run's driver; where that is a location, without the folders of this machine."""
+    """The name of a run's driver, without the folders of this machine."""
     name = record.driver
     return name.rpartition("/")[2] if name is not None and ":" in name else name
 

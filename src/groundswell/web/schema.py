@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of answers: schemas of the very types that are sent."""
+"""Responses in the OpenAPI document, with schemas made from the types that are sent."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from groundswell.web.envelope import JSON, Failure
 
 REF = "#/components/schemas/{name}"
 MEANINGS = {
-    400: "the body is not JSON that can be read",
-    401: "a token is needed",
-    403: "the request comes from another site",
-    404: "there is no such thing",
-    409: "not in the state that it is in",
-    413: "the body is too large",
-    415: "the body is not JSON",
-    422: "fields are wrong: `errors` says which, and why",
-    429: "too much is waiting",
-    503: "not now: the store cannot be used, or the server is stopping",
+    400: "The body is not valid JSON.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from another site.",
+    404: "Not found.",
+    409: "Not possible in the current state, or the name or id already exists.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "Invalid fields. `errors` names them.",
+    429: "Too many runs are waiting, or too many streams are open.",
+    503: "The store is not available, or the server is stopping.",
 }
 ALWAYS = (401, 403, 422, 503)
 WITH_BODY = (400, 413, 415)
@@ -31,11 +31,11 @@ _types: list[Any] = [Failure]
 _schemas: dict[str, Any] = {}
 
 Responses = dict[int | str, dict[str, Any]]
-TOTAL = {"X-Total-Count": {"description": "how many there are in all", "schema": {"type": "integer"}}}
+TOTAL = {"X-Total-Count": {"description": "Total number of items.", "schema": {"type": "integer"}}}
 
 
 def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, paged: bool = False) -> Responses:
-    """An answer with data of a type in the envelope, as a route declares it."""
+    """The declaration of a success response with data of a type."""
     _types.append(kind)
     data = msgspec.json.schema_components([kind], ref_template=REF)[0][0]
     schema = {
@@ -53,27 +53,27 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
 
 
 def component(name: str, schema: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a schema, and those that it refers to, into the document under names of its own; returns a reference."""
+    """Add a schema and those that it refers to, and return a reference."""
     _schemas[name] = schema
     _schemas.update({f"{name}.{each}": found for each, found in inner.items()})
     return {"$ref": REF.format(name=name)}
 
 
 def files(*media: str) -> Responses:
-    """An answer that is a file to be saved."""
+    """The declaration of a response that is a file."""
     content: dict[str, Any] = {each: {"schema": {}} for each in media}
-    return {200: {"description": "the file", "content": content}}
+    return {200: {"description": "The file.", "content": content}}
 
 
 def errors(*statuses: int, body: bool = False) -> Responses:
-    """The errors of a route, beside those that every route has."""
+    """The declaration of the error responses of a route, including those of every route."""
     found = sorted({*statuses, *ALWAYS, *(WITH_BODY if body else ())})
     content = {JSON: {"schema": {"$ref": REF.format(name="Failure")}}}
     return {status: {"description": MEANINGS[status], "content": content} for status in found}
 
 
 def declare(app: FastAPI) -> None:
-    """Have an app describe itself with the types that its routes declared."""
+    """Add the declared types to the OpenAPI document of an app."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -1,4 +1,4 @@
-"""Who is let in, and what goes with every answer. Plain ASGI, around the whole application."""
+"""Access checks and security headers, as ASGI middleware around the whole application."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none';
 
 
 class Guard:
-    """Checks where a request comes from, and what it shows, before anything else is read of it.
+    """Checks the origin and the token of a request before its body is read.
 
-    With a token, every address under /api but that of the health asks for it. Without one only this machine can reach
-    the server, but so can every page that a browser on it has open: the name by which the server was called must be
-    one of this machine, and a page that calls must have come from the server itself.
+    With a token, every path under /api except the health check requires it. Without a token, only this machine can
+    reach the server, but so can any page open in a browser on it. So the Host header must name this machine, and pages
+    may only call the server if it served them.
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
@@ -53,7 +53,7 @@ class Guard:
                 await self._app(scope, receive, sending)
             except Exception:
                 log.exception("%s %s failed", scope["method"], path)
-                if not whole:  # else the client was told, and its connection is good for more
+                if not whole:  # otherwise the client has its response, and the connection stays usable
                     raise
             return
         status, why = refused
@@ -61,37 +61,37 @@ class Guard:
         await failure(status, why, headers=shown)(scope, receive, sending)
 
     def _refusal(self, headers: Headers, path: str, method: str) -> tuple[int, str] | None:
-        """Why a request is not let in, if it is not."""
+        """Why a request is refused; None if it is allowed."""
         if self._token is None:
             return self._stranger(headers, path)
-        asks_leave = method == "OPTIONS" and "access-control-request-method" in headers  # a browser, without the token
+        asks_leave = method == "OPTIONS" and "access-control-request-method" in headers  # a preflight has no token
         if not path.startswith("/api") or path == HEALTH or asks_leave:
             return None
         shown = headers.get("authorization", "").encode("latin-1")
         if hmac.compare_digest(_as_bearer(shown), self._token):
             return None
-        told = "this is not the token of this server" if shown else "a token is needed"
+        told = "wrong token" if shown else "missing token"
         return 401, f"{told}: send the header `Authorization: Bearer TOKEN`"
 
     def _stranger(self, headers: Headers, path: str) -> tuple[int, str] | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
-            return 403, "the server has no token, so it answers to 127.0.0.1 and localhost alone"
+            return 403, "this server has no token, so it only answers requests to 127.0.0.1 and localhost"
         own = (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
         strange = [each for each in origins if each not in self._origins and each.lower() not in own]
         elsewhere = headers.get("sec-fetch-site") in ELSEWHERE and path.startswith("/api")
-        if strange or (elsewhere and not origins):  # a picture, say, whose address is one of ours
-            return 403, "pages of other sites may not use this server"
+        if strange or (elsewhere and not origins):  # for example an image element with our address
+            return 403, "requests from pages of other sites are not allowed; see --cors-origin"
         return None
 
 
 def _as_bearer(shown: bytes) -> bytes:
-    """The name of the scheme may be written in any case."""
+    """The header with the scheme normalised, since it is case-insensitive."""
     return b"Bearer " + shown[7:] if shown[:7].lower() == b"bearer " else shown
 
 
 def _name_of(host: str) -> str:
-    """The name in a Host header, without the port."""
+    """The host name in a Host header, without the port."""
     if host.startswith("["):
         name, _, port = host[1:].partition("]")
         return name if not port or port.startswith(":") else ""
@@ -101,6 +101,6 @@ def _name_of(host: str) -> str:
 def _add_headers(headers: MutableHeaders, path: str) -> None:
     headers["X-Content-Type-Options"] = "nosniff"
     headers["Referrer-Policy"] = "no-referrer"
-    headers.setdefault("Content-Security-Policy", POLICY)  # the page of a report has one for its own script
+    headers.setdefault("Content-Security-Policy", POLICY)  # report pages have their own
     if path.startswith("/api"):
         headers["Cache-Control"] = "no-store"

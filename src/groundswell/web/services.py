@@ -1,4 +1,4 @@
-"""What routes work with: the settings, the store, and the engine in the background."""
+"""The services that routes use: settings, store and background engine."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEAVY_AT_ONCE = 2
-"""Threads for what takes long: exports, large batches, estimates. Other requests must not wait for them."""
+"""Threads for slow work, such as exports and estimates. Other requests must not wait for it."""
 
 SHORT = 50
 
 
 class Services:
-    """One server's own.
+    """The services of one server.
 
-    What is quick is read on the loop itself: while the engine is busy, a thread would wait for its turn many times.
+    Quick reads run on the event loop: while the engine is busy, a thread would wait for the GIL many times.
     """
 
     def __init__(self, settings: ServerSettings, background: Background) -> None:
-        assert settings.model is not None, "settings are to be prepared first"
+        assert settings.model is not None, "call `prepared` on the settings first"
         self.settings = settings
         self.background = background
         self.model = settings.model
         self.began = time.monotonic()
         self.closing = asyncio.Event()
-        """Set when the server is about to stop: streams end then."""
+        """Set when the server is about to stop. Streams end then."""
         self.streams = 0
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
 
     @property
     def store(self) -> Store:
-        """The store, to read it and to change documents in it; runs are changed in the background alone."""
+        """The store, for reading and for changing documents. Only the background changes runs."""
         return self.background.store
 
     @property
     def readings(self) -> Readings:
-        """Batches and simulations, as they are shown."""
+        """Simulation batches and simulations, as the API returns them."""
         return Readings(self.store)
 
     @property
@@ -62,25 +62,25 @@ class Services:
         return Catalogue(self.store.documents)
 
     def run(self, id_: str) -> RunRecord:
-        """A run by its id; raises `RunNotFound`."""
+        """A run by id. Raises `RunNotFound`."""
         record = self.store.runs.find(id_)
         if record is None or record.id != id_:
-            raise RunNotFound(f"no run {id_!r}: GET /api/runs lists those there are")
+            raise RunNotFound(f"there is no run {id_!r}; GET /api/runs lists all runs")
         return record
 
     def entities(self, ids: Sequence[str]) -> tuple[Entity, ...]:
-        """The entities of these ids, in that order; refuses more than the server allows."""
+        """The entities with these ids, in this order. Refuses more than the server allows."""
         if len(ids) > (most := self.settings.max_entities):
-            raise SettingsError(f"entity_ids: {len(ids)} are too many: {most:,} at the most", field="entity_ids")
+            raise SettingsError(f"entity_ids: {len(ids)} given, but the limit is {most:,}", field="entity_ids")
         return tuple(self.catalogue.cast(ids))
 
     def check_name(self, model: str, field: str) -> None:
-        """Refuse the name of a model that clients may not use: files of this machine are not for them to name."""
+        """Refuse a model that clients may not name: a file of this machine."""
         if model != self.model and is_file(model):
-            raise SettingsError(f"{field}: a file can only be named when the server is started", field=field)
+            raise SettingsError(f"{field}: a request cannot name a file; set it when you start the server", field=field)
 
     def free_name(self, wanted: str) -> str:
-        """A name that no run has: the one that is wanted, or that with a number."""
+        """A name that no run has yet: the wanted one, if necessary with a number."""
         name, number = wanted, 1
         while self.store.runs.find(name) is not None:
             number += 1
@@ -90,7 +90,7 @@ class Services:
     async def check_models(
         self, model: str, entities: Iterable[Entity] = (), *, keys: bool = True, field: str = "model"
     ) -> None:
-        """Refuse models that cannot be reached, before a run is made that cannot succeed; `keys`: with their keys."""
+        """Refuse models that are not available, before a run is created. With `keys`, their keys must be set."""
         for each in dict.fromkeys([model, *(entity.model for entity in entities if entity.model is not None)]):
             try:
                 await self.background.reach(each)
@@ -101,11 +101,11 @@ class Services:
                 raise SettingsError(told, field=field) from error
 
     async def part(self, limit: int, work: Callable[[], T]) -> T:
-        """Read a part of a list: here, if it is short."""
+        """Read a page of a list; on the event loop if it is short."""
         return work() if limit <= SHORT else await self.heavy(work)
 
     async def heavy(self, work: Callable[[], T]) -> T:
-        """Do long work in a thread, a few at a time."""
+        """Do slow work in one of a few threads."""
         return await asyncio.get_running_loop().run_in_executor(self._heavy, work)
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class Services:
 
 
 def is_file(model: str) -> bool:
-    """Whether the name of a model is that of a file."""
+    """Whether a model name is a file path."""
     return model.startswith("local/") and ("/" in model.removeprefix("local/") or model.endswith(".gguf"))
 
 
@@ -124,5 +124,5 @@ async def _services(request: Request) -> Services:
 
 
 Here = Annotated[Services, Depends(_services)]
-Limit = Annotated[int, Query(ge=1, le=1000, description="how many at the most")]
-Offset = Annotated[int, Query(ge=0, le=1_000_000_000, description="how many to leave out before them")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items to return.")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000_000, description="Number of items to skip.")]

@@ -1,4 +1,4 @@
-"""Starts the server, and stops it. Importing this needs none of the packages of the extra `web`."""
+"""Starts and stops the server. This module can be imported without the packages of the extra `web`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ log = logging.getLogger("groundswell.web")
 
 NEEDED = ("fastapi", "uvicorn")
 DRAIN = 3
-"""Seconds that answers under way have when the server stops."""
+"""Seconds that open requests have to finish when the server stops."""
 BACKLOG = 1024
 TURN = 0.0001
 
 
 def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. `ready` is told the address once it can be called."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. `ready` is called with the address when the server listens."""
     said, settings = settings.model, _checked(settings)
     listening = _listen(settings.host, settings.port)
     with closing(listening), _services(settings, said) as services, tuned_collector(), _quick_turns():
@@ -46,8 +46,8 @@ def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = Non
 
 @contextmanager
 def _quick_turns() -> Iterator[None]:
-    """Let threads take turns often. Those that answer and those that write give theirs away with every look at the
-    store, and would wait 5 ms for the next one while the engine computes: with 200 clients, many seconds in all.
+    """Switch threads often. Threads that serve or write release the GIL on every access to the store, and would wait
+    5 ms to get it back while the engine computes. With 200 clients, this adds up to many seconds.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(TURN)
@@ -58,7 +58,7 @@ def _quick_turns() -> Iterator[None]:
 
 
 class Running:
-    """A server on a thread of its own."""
+    """A server in its own thread."""
 
     def __init__(self, url: str, services: Services) -> None:
         self.url = url
@@ -67,7 +67,7 @@ class Running:
 
 @contextmanager
 def running(settings: ServerSettings) -> Iterator[Running]:
-    """A server that runs while the block does, for code that does something else meanwhile."""
+    """A server in a thread, for the duration of the block."""
     said, settings = settings.model, _checked(settings)
     listening = _listen(settings.host, settings.port)
     with closing(listening), _services(settings, said) as services:
@@ -95,14 +95,14 @@ def _checked(settings: ServerSettings) -> ServerSettings:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise SettingsError(
-            f"serving needs the package {' and '.join(missing)}: install it with `pip install 'groundswell[web]'`"
+            f"the server needs {' and '.join(missing)}, which is not installed: pip install 'groundswell[web]'"
         )
     return prepared(settings)
 
 
 @contextmanager
 def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]:
-    """The engine in the background, from start to end; refused where the model that was named cannot be reached."""
+    """The services with a background engine. Raises an error if the named model is not available."""
     from groundswell.web.background import Background
     from groundswell.web.keeping import keep_left, keep_written
     from groundswell.web.services import Services
@@ -134,7 +134,7 @@ def _check_model(engine: Engine, model: str) -> None:
     try:
         engine.reach(model)
     except KeyMissing as error:
-        log.warning("warning: %s; until then, batches must name another model", error)
+        log.warning("warning: %s; until then, requests must name another model", error)
     except SettingsError as error:
         raise SettingsError(f"--model: {error}", field="model") from error
 
@@ -145,9 +145,10 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
     from groundswell.web.app import create_app, guarded
 
     class Stoppable(uvicorn.Server):
-        """Ends streams before it waits for answers that are under way, and says when it is ready.
+        """Ends streams before it waits for open requests, and reports when it is ready.
 
-        Signals are not repeated when it has stopped, as they are by default: the runs are yet to be stopped then.
+        Unlike uvicorn's default, it does not raise signals again after it has stopped, since runs must be stopped
+        first.
         """
 
         @contextmanager
@@ -188,7 +189,7 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; an error names what to change."""
+    """A listening socket."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, number)
@@ -200,7 +201,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        taken = f"port {port} of {host} is taken: give another --port, or 0 for a free one"
+        taken = f"port {port} on {host} is already in use: give another --port, or 0 for a free one"
         other = f"cannot listen on {host}, port {port}: {error.strerror or error}"
         raise SettingsError(taken if error.errno == errno.EADDRINUSE else other, field="port") from error
     listening.setblocking(False)

@@ -1,4 +1,4 @@
-"""How a server is set up, and what is refused before it listens."""
+"""The settings of a server, and their checks."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SHORTEST_TOKEN = 16
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server listens, whom it lets in, and how much it takes on.
+    """The address, access and limits of a server.
 
-    model            who speaks where a request names nobody; without it, what `groundswell ask` would take
-    token            what clients must show; GROUNDSWELL_TOKEN where it is left out
-    max_turns        turns of a simulation, all its rounds together
-    max_trials       trials of one run of another experiment, where a request says how many
-    max_running      batches that are worked on side by side; as many single simulations go on beside them
-    max_waiting      batches that may wait for that, before more are refused
-    max_streams      open streams of events
-    max_concurrent   asks in flight per account, for all batches together
-    account          changes to accounts, as the command line takes them
-    stop_patience    seconds for which a stop waits for replies that are in flight
+    model            model for requests that name none; the default is that of `groundswell ask`
+    token            token that clients must send; the default is GROUNDSWELL_TOKEN
+    max_turns        maximum number of turns of a simulation, over all rounds
+    max_trials       maximum number of trials of a run of another experiment
+    max_running      maximum number of runs in progress; single simulations are counted separately
+    max_waiting      maximum number of waiting runs; further ones are refused
+    max_streams      maximum number of open event streams
+    max_concurrent   maximum number of requests in flight per account, over all runs
+    account          account settings, as on the command line
+    stop_patience    seconds to wait for replies in flight when the server stops
     """
 
     store: str = "groundswell.db"
@@ -72,14 +72,14 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepared(settings: ServerSettings) -> ServerSettings:
-    """The settings with what was left out filled in; refuses a server that anybody could reach."""
+    """The settings with defaults filled in. Refuses a public address without a token."""
     token = settings.token if settings.token is not None else os.environ.get(TOKEN) or None
     if token is not None:
         _check_token(token)
     elif not settings.is_local:
         raise SettingsError(
-            f"--host {settings.host}: others can reach this address, so a token is needed: set {TOKEN} to at least "
-            f"{SHORTEST_TOKEN} random characters, for instance those of `openssl rand -hex 24`",
+            f"--host {settings.host}: other machines can reach this address, so a token is required: set {TOKEN} to at "
+            f"least {SHORTEST_TOKEN} random characters, for example from `openssl rand -hex 24`",
             field="host",
         )
     model = settings.model or load_here(settings.account).default_model
@@ -89,13 +89,13 @@ def prepared(settings: ServerSettings) -> ServerSettings:
 def _check_token(token: str) -> None:
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise SettingsError(
-            f"{TOKEN}: must be at least {SHORTEST_TOKEN} letters, digits or signs, without blanks", field="token"
+            f"{TOKEN}: must have at least {SHORTEST_TOKEN} printable ASCII characters, without spaces", field="token"
         )
 
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own."""
+    """Whether a host name or address is local to this machine."""
     if host.lower() == "localhost":
         return True
     try:

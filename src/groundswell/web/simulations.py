@@ -1,4 +1,4 @@
-"""/api/simulations: simulations one by one, those of batches and those on their own; and how they go on."""
+"""/api/simulations: individual simulations, of batches and on their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/api/simulations", tags=["simulations"])
 
 
 class StartedAlone(msgspec.Struct, frozen=True):
-    """A simulation that was begun; its run can be followed and cancelled under /api/runs."""
+    """A started simulation. Follow or cancel its run under /api/runs."""
 
     id: str
     run_id: str
@@ -40,27 +40,27 @@ class StartedAlone(msgspec.Struct, frozen=True):
 
 @router.get(
     "",
-    summary="Get all simulations",
-    responses={**answers(list[SimulationShown], "those of the newest runs first", paged=True), **errors(404)},
+    summary="List simulations",
+    responses={**answers(list[SimulationShown], "The simulations, newest run first.", paged=True), **errors(404)},
 )
 async def list_all(
     here: Here,
-    batch_id: Annotated[str | None, Query(max_length=100, description="only those of this batch")] = None,
+    batch_id: Annotated[str | None, Query(max_length=100, description="Return only simulations of this batch.")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
-    """Those that have begun, of batches and on their own; the header X-Total-Count says how many there are."""
+    """List the simulations that have started. The header X-Total-Count has their total number."""
     return await here.part(limit, lambda: _listed(here, batch_id, limit, offset))
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Create a simulation on its own",
-    responses={**answers(StartedAlone, "it was started", status=201), **errors(429, body=True)},
+    summary="Create a single simulation",
+    responses={**answers(StartedAlone, "The simulation was started.", status=201), **errors(429, body=True)},
 )
 async def create(here: Here, body: SimulationBody) -> Response:
-    """The entities speak in the order in which they are given."""
+    """Start a single simulation in the background. Its entities speak in the given order."""
     single = body.made(here.entities(body.entity_ids), here.settings)
     await here.check_models(single.simulation.rules.model, single.simulation.entities)
     return await _started(here, single, body.seed, body.options)
@@ -68,26 +68,30 @@ async def create(here: Here, body: SimulationBody) -> Response:
 
 @router.get(
     "/{simulation_id}",
-    summary="Get a specific simulation",
-    responses={**answers(SimulationShown, "the simulation"), **errors(404)},
+    summary="Get a simulation",
+    responses={**answers(SimulationShown, "The simulation."), **errors(404)},
 )
 async def get(here: Here, simulation_id: str) -> Response:
-    """`content` is empty until it has ended well."""
+    """Return a simulation. `content` is empty until the simulation is completed."""
     return success(here.readings.simulation(here.readings.find_simulation(simulation_id)))
 
 
 @router.post(
     "/{simulation_id}/continue",
     status_code=201,
-    summary="Go on with a simulation that has ended",
-    responses={**answers(StartedAlone, "it goes on", status=201), **errors(404, 409, 429, body=True)},
+    summary="Continue a completed simulation",
+    responses={
+        **answers(StartedAlone, "The new simulation was started.", status=201),
+        **errors(404, 409, 429, body=True),
+    },
 )
 async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
-    """A new simulation begins with what was said in the old one; its metadata says which one it `continues`."""
+    """Start a new simulation that continues the conversation of a completed one. The field `continues` of its metadata
+    has the id of the earlier simulation."""
     found = here.readings.find_simulation(simulation_id)
     shown = here.readings.simulation(found)
     if shown.status != "completed":
-        raise ApiError(409, f"simulation {simulation_id} has no talk to go on with: it is {shown.status}")
+        raise ApiError(409, f"simulation {simulation_id} cannot be continued: it is {shown.status}, not completed")
     before, talked = here.readings.talk(found)
     single = body.made(simulation_id, before, talked, here.settings)
     await here.check_models(before.rules.model, before.entities)
@@ -97,15 +101,15 @@ async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
 @router.delete(
     "/{simulation_id}",
     summary="Delete a simulation",
-    responses={**answers(Told, "it is gone"), **errors(404, 409)},
+    responses={**answers(Told, "The simulation was deleted."), **errors(404, 409)},
 )
 async def delete(here: Here, simulation_id: str) -> Response:
-    """Those of a batch go with their batch alone."""
+    """Delete a single simulation. Simulations of a batch can only be deleted with their batch."""
     found = here.readings.find_simulation(simulation_id)
     here.readings.simulation(found)
     if found.record.driver == BATCH:
         name = batch_id(found.record)
-        raise ApiError(409, f"simulation {simulation_id} belongs to {name}: delete that batch, with all there is in it")
+        raise ApiError(409, f"simulation {simulation_id} belongs to {name}: delete the whole batch instead")
     await here.background.delete(found.record)
     return success(Told(f"Simulation {simulation_id} deleted successfully"))
 
@@ -129,7 +133,7 @@ def _listed(here: Services, batch: str | None, limit: int, offset: int) -> Respo
 
 
 def _parts(sizes: list[tuple[str, int]], limit: int, offset: int) -> Iterator[tuple[str, int, int]]:
-    """Which simulations of which runs a page shows: id, the first number and the last."""
+    """The simulations of a page, by run: its id, and the first and last number."""
     for id_, many in sizes:
         if offset >= many:
             offset -= many

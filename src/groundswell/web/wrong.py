@@ -1,4 +1,4 @@
-"""What is wrong with a request, in plain words."""
+"""Messages for errors in requests."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ LONGEST = 500
 
 
 def worded(request: Request, error: Mapping[str, Any], place: Sequence[int | str]) -> str:
-    """One flaw, by what was found at a place in the body of a request."""
+    """The message for one error at a place in the body of a request."""
     if error.get("type") == "extra_forbidden" and place:
         return _unknown(str(place[-1]), _fields_at(_body_of(request), place[:-1]))
     if error.get("type") == "too_short" and not error["ctx"]["actual_length"]:
-        return f"is empty: give at least {error['ctx']['min_length']}"
+        return f"must not be empty; give at least {error['ctx']['min_length']}"
     message: str = error["msg"]
     return message[:1].lower() + message[1:LONGEST]
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     if near := get_close_matches(name, known, 1):
-        return f"is not known: did you mean {near[0]}?"
-    return f"is not known; there are {', '.join(known)}" if known else "is not known: leave it out"
+        return f"unknown field; did you mean {near[0]}?"
+    return f"unknown field; known fields: {', '.join(known)}" if known else "unknown field; leave it out"
 
 
 def _body_of(request: Request) -> Any:
-    """The type of body that a route declares; None for one that reads its own."""
+    """The body type that a route declares; None if it parses the body itself."""
     params = getattr(getattr(request.scope.get("route"), "dependant", None), "body_params", ())
     return params[0].field_info.annotation if params else None
 
 
 def _fields_at(kind: Any, place: Sequence[int | str]) -> list[str]:
-    """The fields that there are at a place of a body."""
+    """The known fields at a place of a body."""
     model = _model_in(kind)
     for part in place:
         if isinstance(part, str) and model is not None:

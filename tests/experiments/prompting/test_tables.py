@@ -55,7 +55,7 @@ def test_a_parquet_table_keeps_its_types_and_repeats_its_rows(tmp_path: Path) ->
 def test_a_table_without_rows_is_refused(tmp_path: Path, name: str, body: str) -> None:
     path = tmp_path / name
     path.write_text(body)
-    with pytest.raises(SettingsError, match="there are no rows in it"):
+    with pytest.raises(SettingsError, match="the table has no rows"):
         survey(path, "csv" if path.suffix == ".csv" else "json")
 
 
@@ -63,7 +63,7 @@ def test_a_row_that_lacks_a_needed_column_is_told(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": 1}\n{"b": 2}\n{"a": 1, "b": 2}\n')
     assert survey(path, "jsonl").columns == ["a", "b"]
-    with pytest.raises(SettingsError, match="line 2: there is no 'a' here, which other rows have"):
+    with pytest.raises(SettingsError, match="line 2: column 'a' is missing, but other rows have it"):
         survey(path, "jsonl", ["a"])
 
 

@@ -45,10 +45,10 @@ def test_what_is_not_text_is_json(value: object, text: str) -> None:
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("a { b", "the { at character 3 is not closed"),
-        ("a } b", "the } at character 3 closes nothing; write }} for a brace"),
-        ("one\ntwo {}", "{} at line 2, character 5 names no column"),
-        ("{a{b}}", "the { at character 1 is not closed"),
+        ("a { b", "unclosed { at character 3"),
+        ("a } b", "unmatched } at character 3; write }} for a brace"),
+        ("one\ntwo {}", "empty {} at line 2, character 5"),
+        ("{a{b}}", "unclosed { at character 1"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(template: str, told: str) -> None:
@@ -60,7 +60,7 @@ def test_a_mistake_is_told_with_its_place(template: str, told: str) -> None:
 
 def test_an_unknown_column_is_told_with_those_there_are_and_the_one_that_was_meant() -> None:
     with pytest.raises(
-        SettingsError, match=r"no column 'qestion'; did you mean \{question\}\? \(it has: id, question;"
+        SettingsError, match=r"no column 'qestion'; did you mean \{question\}\? \(columns: id, question;"
     ):
         check_columns(["qestion"], ["id", "question"], "--prompt")
     check_columns(["id"], ["id", "question"], "--prompt")

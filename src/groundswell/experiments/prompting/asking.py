@@ -1,4 +1,4 @@
-"""The driver of `groundswell ask`: the same prompt to several models, a few samples of each."""
+"""The driver of `groundswell ask`: one prompt to several models, with several samples each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundswell.program.request import Chat, Message, Usage
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked, and of whom."""
+    """The settings of `ask`."""
 
     models: tuple[str, ...]
     messages: tuple[Message, ...]
@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Replied(msgspec.Struct, omit_defaults=True):
-    """What one model said, or why it did not. `trial` is the key to look it up by."""
+    """The reply of one model, or its fault. `trial` is the key of the trial."""
 
     model: str
     sample: int
@@ -42,7 +42,7 @@ class Replied(msgspec.Struct, omit_defaults=True):
 
 
 def specs_of(settings: Settings) -> Iterator[Prompt]:
-    """Everything that would be asked. Sends nothing."""
+    """All prompts. Sends nothing."""
     return (spec for _, spec in _placed(settings))
 
 
@@ -54,9 +54,9 @@ def _placed(settings: Settings) -> Iterator[tuple[tuple[str, int], Prompt]]:
 
 
 async def ask_models(run: Run, settings: Settings) -> list[Replied]:
-    """Ask every model; the replies in the order of the models. One that fails does not keep the others back."""
+    """Ask every model. Replies are in the order of the models. A failure of one does not affect the others."""
     for model in settings.models:
-        run.lane_of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
+        run.lane_of(Chat(model, settings.messages))  # reports an unknown model before anything is sent
     await carry_out(run, reply, list(specs_of(settings)))
     replies: list[Replied] = []
     async for (model, sample), key, found in settled(run, reply, _placed(settings)):
@@ -74,5 +74,5 @@ async def ask_models(run: Run, settings: Settings) -> list[Replied]:
 
 @estimates(ask_models)
 def expected(settings: Settings) -> Estimate:
-    """What it would use."""
+    """The estimate."""
     return rehearse(reply, specs_of(settings))

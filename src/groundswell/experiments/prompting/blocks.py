@@ -1,4 +1,4 @@
-"""What `ask` and `map` came to as blocks; and the replies of `ask` as a terminal and a pipe have them."""
+"""The reports of `ask` and `map`, and the replies of `ask` for terminals and pipes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from groundswell.reporting.words import cost, visible
 
 NARROWEST = 40
 BORDER = 7
-"""What a panel has on the left and right of its title, and the space to the next one."""
+"""Columns that a panel needs beside its title, including the space to the next panel."""
 
 
 class ShownReply(NamedTuple):
-    """A reply as people see it: who gave it, what it took, and its text; or why there is none."""
+    """A reply to show: its model, its usage, and its text or why there is none."""
 
     title: str
     usage: str
@@ -40,7 +40,7 @@ def ask_blocks(replies: Sequence[ShownReply], found: Found) -> Iterator[Block]:
     came = sum(each.usable for each in replies)
     yield Text(
         id="findings",
-        lines=[f"{came:,} of {len(replies):,} replies came."],
+        lines=[f"{came:,} of {len(replies):,} replies received."],
         passages=[Passage(each.title, each.text, open=True) for each in replies],
         brief=True,
     )
@@ -71,7 +71,7 @@ def printed(report: Report, width: int | None) -> Iterator[RenderableType]:
 
 
 def _plain(replies: Sequence[ShownReply]) -> Iterator[str]:
-    """Replies below each other; of a single one, nothing but its text goes to standard output."""
+    """Replies one below the other. For a single reply, only its text goes to standard output."""
     if len(replies) == 1 and replies[0].usable:
         yield Plain(replies[0].text)
         yield Aside(f"{replies[0].title}: {replies[0].usage}")
@@ -81,7 +81,7 @@ def _plain(replies: Sequence[ShownReply]) -> Iterator[str]:
 
 
 def _panels(replies: Sequence[ShownReply], width: int) -> Iterator[RenderableType]:
-    """Panels side by side where each gets enough room, else below each other."""
+    """Panels side by side if there is enough room, else one below the other."""
     room = width // max(len(replies), 1)
     longest = max((cell_len(words) for each in replies for words in (each.title, each.usage)), default=0)
     beside = len(replies) > 1 and room >= max(NARROWEST, longest + BORDER)
@@ -103,7 +103,7 @@ def _panels(replies: Sequence[ShownReply], width: int) -> Iterator[RenderableTyp
 
 
 def map_blocks(mapped: Mapped, found: Found) -> Iterator[Block]:
-    """What the rows of a table came to: figures per model, the checks, and where the rows are."""
+    """The report of `map`: figures per model, checks, and the output file."""
     figures = mapped.figures
     lines = [f"{numbers.plural(mapped.file.rows, 'row')} written to {mapped.file.path}"]
     yield Text(id="findings", lines=[*lines, *map(_compared, figures.differences)], brief=True)
@@ -115,7 +115,7 @@ def map_blocks(mapped: Mapped, found: Found) -> Iterator[Block]:
 
 
 def _models(models: Sequence[ModelFigures], paid: Mapping[str, Paid]) -> Table:
-    """A row for each model that was asked, and for each that judged or compared."""
+    """One row per model, including judges and embedders."""
     pending = any(model.pending for model in models)
     columns = ["rows", "usable", "missing", *(["pending"] if pending else []), "tokens in", "out"]
     rows: list[list[Cell]] = []
@@ -134,7 +134,7 @@ def _models(models: Sequence[ModelFigures], paid: Mapping[str, Paid]) -> Table:
         brief=True,
         columns={"model": "text", **dict.fromkeys(columns, "count"), "cost": "usd"},
         rows=rows,
-        caption="Rows that each model was asked about. What was there already is free.",
+        caption="Rows per model. Cache hits cost nothing.",
     )
 
 
@@ -163,19 +163,19 @@ def _checks(models: Sequence[ModelFigures]) -> Table:
             for model in models
             for check in [model.checks[number]]
         ],
-        caption="How many of the replies that could be told passed, with 95% intervals.",
+        caption="Replies that passed each check, with 95% confidence intervals. Undecided replies are excluded.",
     )
 
 
 def _compared(found: Difference) -> str:
-    """Which of two models passes more often, as far as the rows that both have can tell."""
+    """The paired comparison of two models, on the rows that both answered."""
     if found.difference is None:
-        return f"{found.check}: there is no row that both models have."
+        return f"{found.check}: no row has a decided reply of both models."
     one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
     if points < 0:
         one, other, points, low, high = other, one, -points, -high, -low
     spread = numbers.between(100 * low, 100 * high, 1)
-    measured = f"{100 * points:.1f} points (95%: {spread}; {found.rows:,} rows that both have)."
+    measured = f"{100 * points:.1f} percentage points (95% CI {spread}; n = {found.rows:,} rows)."
     if low > 0:
         return f"{found.check}: {one} passes more often than {other}, by {measured}"
-    return f"{found.check}: no difference can be told; {one} less {other} is {measured}"
+    return f"{found.check}: no significant difference; {one} minus {other} is {measured}"

@@ -1,10 +1,10 @@
-"""The little language of `--check`: what must be true of a reply. Pure; verdicts.py says whether it is.
+"""Parses `--check`: conditions on a reply. verdicts.py evaluates them.
 
     contains "text"             icontains {column}         equals {answer}          regex /^yes\\b/i
     json.score >= 7             json.tags contains "new"   json.items[0].name == {name}
     similar {reference} >= 0.8  judge "is it polite to {name}?"
 
-`not` may stand before any of them, and a name with a colon before that: `polite: not judge "is it rude?"`.
+`not` negates a check. A name with a colon may come first: `polite: not judge "is it rude?"`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Value = str | int | float | bool | None | Column
 
 
 class Contains(NamedTuple):
-    """The reply has a text in it."""
+    """The reply contains a text."""
 
     value: Value
     fold: bool = False
 
 
 class Equals(NamedTuple):
-    """The reply is a value, spaces around it aside."""
+    """The reply equals a value, ignoring surrounding spaces."""
 
     value: Value
 
 
 class Matches(NamedTuple):
-    """A regular expression is found in the reply."""
+    """A regular expression matches somewhere in the reply."""
 
     pattern: re.Pattern[str]
 
@@ -50,7 +50,7 @@ class Field(NamedTuple):
 
 
 class Similar(NamedTuple):
-    """The reply is as like a text as this, by embeddings."""
+    """The cosine similarity of the reply and a text, by embeddings, is at least this large."""
 
     value: Value
     least: float
@@ -58,7 +58,7 @@ class Similar(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """A model says yes to a question about the reply."""
+    """A model answers a question about the reply with yes."""
 
     question: Template
 
@@ -75,7 +75,7 @@ class Check(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it needs."""
+        """The columns that the check refers to."""
         if isinstance(self.test, Judge):
             return self.test.question.columns
         value = getattr(self.test, "value", None)
@@ -83,7 +83,7 @@ class Check(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """Whether a model is asked for a verdict."""
+        """Whether a judge is asked."""
         return isinstance(self.test, Judge)
 
     @property
@@ -106,19 +106,19 @@ CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None}
 
 
 def parse_check(text: str) -> Check:
-    """Read a check; an error points at the place."""
+    """Parse a check. Errors point at the position."""
     return _Reader(text).check()
 
 
 class _Reader:
-    """Reads one check from left to right."""
+    """A recursive descent parser for one check."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def check(self) -> Check:
-        """The whole of it."""
+        """The whole check."""
         named = self._take(NAME)
         self._spaces()
         start = self._at
@@ -128,7 +128,7 @@ class _Reader:
         test = self._test(word)
         self._spaces()
         if self._at < len(self._text):
-            self._fail("nothing more is expected here")
+            self._fail("unexpected text after the check")
         return Check(named[1] if named else " ".join(self._text[start:].split()), test, negated)
 
     def _test(self, word: str) -> Test:
@@ -143,7 +143,7 @@ class _Reader:
         }
         if word not in readers:
             self._at -= len(word)
-            self._fail(f"a check begins with {', '.join(readers)} or not")
+            self._fail(f"expected {', '.join(readers)} or not")
         return readers[word]()
 
     def _field(self) -> Field:
@@ -153,13 +153,13 @@ class _Reader:
             name, quoted, number = step.groups()
             path.append(int(number) if number else self._unquoted(quoted) if quoted else name)
         if not path:
-            self._fail('the name of a field is expected, as json.score or json."two words"')
+            self._fail('expected the name of a field, for example json.score or json."two words"')
         return Field(tuple(path), self._operator(), self._value())
 
     def _operator(self) -> Operator:
         found = self._take(OPERATOR)
         if found is None:
-            self._fail("one of == != < <= > >= contains is expected")
+            self._fail("expected one of == != < <= > >= contains")
         operator: Any = found[0]
         return operator  # type: ignore[no-any-return]  # the pattern knows no others
 
@@ -167,10 +167,10 @@ class _Reader:
         value = self._value()
         found = self._take(re.compile(">=?"))
         if found is None:
-            self._fail(">= and a number are expected, as in `similar {column} >= 0.8`")
+            self._fail("expected >= and a number, for example `similar {column} >= 0.8`")
         number = self._take(NUMBER)
         if number is None or not -1 <= float(number[0]) <= 1:
-            self._fail("a number from -1 to 1 is expected")
+            self._fail("expected a number from -1 to 1")
         return Similar(value, float(number[0]), above=found[0] == ">")
 
     def _value(self) -> Value:
@@ -184,12 +184,12 @@ class _Reader:
         if (word := self._take(WORD)) is not None and word[0] in CONSTANTS:
             return CONSTANTS[word[0]]
         self._at = self._at if word is None else word.start()
-        raise self._problem('"text", a number, true, false, null or a {column} is expected')
+        raise self._problem('expected "text", a number, true, false, null or a {column}')
 
     def _string(self) -> str:
         found = self._take(STRING)
         if found is None:
-            self._fail('a question in "quotes" is expected')
+            self._fail('expected a question in "quotes"')
         return self._unquoted(found[0])
 
     def _unquoted(self, quoted: str) -> str:
@@ -197,34 +197,34 @@ class _Reader:
             text: str = json.loads(quoted, strict=False)
         except ValueError:
             self._at -= len(quoted)
-            self._fail('the text in quotes cannot be read: write \\\\ for a backslash and \\" for a quote')
+            self._fail('invalid text in quotes: write \\\\ for a backslash and \\" for a quote')
         return text
 
     def _pattern(self) -> re.Pattern[str]:
         found = self._take(PATTERN)
         if found is None:
-            self._fail("a regular expression between slashes is expected, as in `regex /^yes/i`")
+            self._fail("expected a regular expression between slashes, for example `regex /^yes/i`")
         if column := COLUMN_IN_PATTERN.search(found[1]):
             self._at = found.start(1) + column.start()
-            self._fail("a regular expression takes no {column}: use contains or equals, or write \\{ for a brace")
+            self._fail("a regular expression cannot contain a {column}: use contains or equals, or write \\{")
         flags = re.RegexFlag(0)
         for letter in found[2]:
             if letter not in FLAGS:
                 self._at -= 1
-                self._fail(f"there is no flag {letter!r} (there are: {', '.join(FLAGS)})")
+                self._fail(f"unknown flag {letter!r}; flags: {', '.join(FLAGS)}")
             flags |= FLAGS[letter]
         try:
             return read_pattern(found[1].replace("\\/", "/"), flags)
         except re.error as error:
             self._at = found.start(1) + (error.pos or 0)
-            self._fail(f"the regular expression is wrong: {error.msg}")
+            self._fail(f"invalid regular expression: {error.msg}")
 
     def _word(self) -> str:
         found = self._take(WORD)
         return found[0] if found else ""
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What a pattern finds here, spaces skipped."""
+        """Skip spaces and match a pattern at the current position."""
         self._spaces()
         found = pattern.match(self._text, self._at)
         if found is not None:

@@ -1,4 +1,4 @@
-"""What the new columns of a table are called, where the table has such names already. Pure."""
+"""Names of the new columns of a table, without conflicts with existing ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Columns(NamedTuple):
-    """The names of the new columns; `fields` and `reasons` by property and check."""
+    """The names of the new columns. `fields` is keyed by schema property, `checks` and `reasons` by check."""
 
     model: str
     reply: str | None
@@ -19,14 +19,14 @@ class Columns(NamedTuple):
 
     @property
     def all(self) -> list[str]:
-        """The new columns in their order."""
+        """The new columns in order."""
         found = [self.model, *([self.reply] if self.reply else []), *self.fields.values()]
         for check, name in self.checks.items():
             found += [name, *([self.reasons[check]] if check in self.reasons else [])]
         return [*found, self.status, self.fault]
 
     def renamed(self) -> list[tuple[str, str]]:
-        """What was to be called so, and is called otherwise."""
+        """Pairs of wanted and actual name, for columns that had to be renamed."""
         plain = {"model": self.model, "reply": self.reply or "reply", "status": self.status, "fault": self.fault}
         pairs = [*plain.items(), *self.fields.items(), *self.checks.items()]
         pairs += [(f"{check} reason", name) for check, name in self.reasons.items()]
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
 def plan_columns(
     there: Sequence[str], schema: dict[str, Any] | None, checks: Sequence[str], judged: Iterable[str]
 ) -> Columns:
-    """Names that no column has yet: `reply_2` where there is a `reply`, `reply_answer` where there is an `answer`."""
+    """Unused names: `reply_2` if there is a column `reply`, `reply_answer` if there is a column `answer`."""
     taken = set(there)
     judged = set(judged)
     properties = list((schema or {}).get("properties", {}))
@@ -53,7 +53,7 @@ def plan_columns(
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A name that is not taken, which it is from now on."""
+    """An unused name, which is added to `taken`."""
     found, number = name, 1
     while found in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""`ask` and `map` as an experiment: options, the settings made of them, and the results."""
+"""The experiment behind `ask` and `map`: options, settings and results."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ from groundswell.store.journal import Store
 from groundswell.store.tables import FORMATS, Format, format_of
 
 INCOMPLETE = 3
-"""The exit status where some models replied, and others did not."""
+"""Exit status if only some models replied."""
 
 
 def prepare_ask(options: Ask, context: Context) -> Plan:
-    """The prompt, with what is in files and what is piped in."""
+    """The settings of `ask`: the prompt with the contents of files and of standard input."""
     models, files = context.models(options.models), options.file
     if context.origin == "command" and sys.stdin is not None and not sys.stdin.isatty():
         files = (*files, *(Text(piped) for piped in [_standard_input()] if piped.strip()))
@@ -70,13 +70,13 @@ def prepare_ask(options: Ask, context: Context) -> Plan:
 
 
 def _messages(options: Ask, files: Sequence[Text | Image]) -> tuple[Message, ...]:
-    """What is asked: the prompt, the texts after it, and the images."""
+    """The messages: the prompt, followed by texts and images."""
     texts = [options.prompt or "", *(each.text for each in files if isinstance(each, Text))]
     text = "\n\n".join(piece for piece in texts if piece.strip())
     images = [each for each in files if isinstance(each, Image)]
     if not text and not images:
         raise SettingsError(
-            'there is nothing to ask: give a prompt, as in `groundswell ask "Why is the sky blue?"`', field="prompt"
+            'the prompt is empty; give one, for example: groundswell ask "Why is the sky blue?"', field="prompt"
         )
     before = [system(options.system)] if options.system else []
     return (*before, user((*((Text(text),) if text else ()), *images) if images else text))
@@ -84,18 +84,18 @@ def _messages(options: Ask, files: Sequence[Text | Image]) -> tuple[Message, ...
 
 def _checked_schema(options: Prompting) -> dict[str, Any] | None:
     if options.schema is not None and (problem := schema_flaw(options.schema)) is not None:
-        raise SettingsError(f"schema: this is not a schema that replies can be held to: {problem}", field="schema")
+        raise SettingsError(f"schema: not a supported JSON Schema: {problem}", field="schema")
     return options.schema
 
 
 def prepare_map(options: Map, context: Context) -> Plan:
-    """The settings with what is in the data; whatever is wrong with either is told here, before anything is sent."""
+    """The settings of `map`. Errors in the settings and the data are found here, before anything is sent."""
     models, data = context.models(options.models), options.data
     if data.name in ("", "-"):
-        raise SettingsError(f"data {data}: rows are read more than once, so they must be in a file", field="data")
+        raise SettingsError(f"data {data}: the table is read more than once, so it must be a file", field="data")
     for name, template in (("prompt", options.prompt), ("system", options.system)):
         if template is not None and not template.strip():
-            raise SettingsError(f"{name}: there is nothing in it", field=name)
+            raise SettingsError(f"{name}: must not be empty", field=name)
     form, out = options.format or _format(data, "data"), options.output
     given = mapping.Settings(
         Source(str(data), form, "", 0),
@@ -116,7 +116,8 @@ def prepare_map(options: Map, context: Context) -> Plan:
     work = read_work(given)
     if options.embedder is None and any(check.graded and not check.judged for check in work.checks):
         raise SettingsError(
-            "embedder: `similar` needs a model for embeddings, as openai/text-embedding-3-small", field="embedder"
+            "embedder: `similar` checks need an embedding model, for example openai/text-embedding-3-small",
+            field="embedder",
         )
     needed = {"prompt": work.prompt.columns, "system": [] if work.system is None else work.system.columns}
     needed |= {f"check {text}": check.columns for text, check in zip(options.check, work.checks, strict=True)}
@@ -126,13 +127,13 @@ def prepare_map(options: Map, context: Context) -> Plan:
     form = form if options.out is None else _form_of(options.out)
     if form in ("csv", "tsv") and found.nested is not None:
         raise SettingsError(
-            f"out {options.out}: column {found.nested!r} holds lists or objects, which {form.upper()} cannot: "
-            f"give --out {out.with_suffix('.jsonl')}",
+            f"out {options.out}: column {found.nested!r} contains lists or objects, which {form.upper()} cannot "
+            f"represent: use --out {out.with_suffix('.jsonl')}",
             field="out",
         )
     settings = msgspec.structs.replace(given, data=found.source, columns=tuple(found.columns), form=form)
     notes = [
-        f"note: the data has a column {wanted!r} already, so that of the replies is {name!r}"
+        f"note: the data already has a column {wanted!r}, so the new one is named {name!r}"
         for wanted, name in read_work(settings).columns.renamed()
     ]
     resolved = options.resolved(models) | {"data": found.source.path, "out": out, "format": found.source.format}
@@ -142,33 +143,34 @@ def prepare_map(options: Map, context: Context) -> Plan:
 def _form_of(out: Path) -> Format:
     if out.name == "-":
         raise SettingsError(
-            "out -: a run that goes on writes its file anew, so it must have one: give its name", field="out"
+            "out -: the table cannot go to standard output, since a resumed run rewrites its file; name a file",
+            field="out",
         )
     return _format(out, "out")
 
 
 def _format(path: Path, field: str) -> Format:
-    """The format that a file's name says."""
+    """The format of a file by its name."""
     found = format_of(path)
     if found is None:
         endings = ", ".join(f".{name}" for name in FORMATS)
         raise SettingsError(
-            f"{field} {path}: its name must end in {endings}; or give --format for the data", field=field
+            f"{field} {path}: unknown file ending; use one of {endings}, or set --format for the data", field=field
         )
     return found
 
 
 class Stopwatch:
-    """Listens when trials are sent and ended."""
+    """Measures how long trials take."""
 
     def __init__(self) -> None:
         self._sent: dict[str, float] = {}
         self._ended: dict[str, float] = {}
         self.ways: dict[str, str] = {}
-        """How each trial was last sent."""
+        """The transport of each trial."""
 
     def __call__(self, event: Event) -> None:
-        """Hear of an event."""
+        """Record an event."""
         if isinstance(event, WaveSent):
             for trial in event.trials:
                 self._sent.setdefault(trial, event.at)
@@ -177,14 +179,14 @@ class Stopwatch:
             self._ended[event.trial] = event.at
 
     def took(self, trial: str) -> float | None:
-        """How long a reply took: nothing, if it was there already; None if nothing was heard of it."""
+        """Seconds that a reply took; 0 if it was not sent; None if unknown."""
         if trial not in self._ended:
             return None
         return self._ended[trial] - self._sent[trial] if trial in self._sent else 0.0
 
 
 class AskResults(Results):
-    """The replies, side by side. There are no files."""
+    """The replies of `ask`. There are no files."""
 
     keeps_folder = False
     tells_outcome = False
@@ -198,12 +200,12 @@ class AskResults(Results):
         self._prices = ModelPrices(lambda: load_here(self.choices.account))
 
     def exit_code(self, summary: Summary) -> int:
-        """One account may end it, with a wrong key, say, when others have replied."""
+        """One account may fail, for example with a wrong key, while others have replied."""
         replied = any(each.usage is not None for each in _replies(summary))
         return INCOMPLETE if summary.exit_code == 1 and replied else summary.exit_code
 
     def blocks(self, found: Found) -> Iterator[Block]:
-        """The replies, and what was run."""
+        """The replies and the run details."""
         replies = _replies(found.summary)
         several = any(each.sample > 1 for each in replies)
         shown = [
@@ -218,23 +220,23 @@ class AskResults(Results):
         return ask_blocks(shown, found)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:
-        """Panels on a terminal, else text to the character."""
+        """Panels on a terminal, otherwise exact text."""
         return printed(report, self.width)
 
     def _usage(self, replied: Replied) -> str:
-        """What there is to say about a reply in one line."""
+        """Tokens, cost and time of a reply in one line."""
         if replied.usage is None:
-            return "missing" if replied.fault else "not answered"
+            return "missing" if replied.fault else "no reply yet"
         used = f"{replied.usage.input_tokens:,} tokens in, {replied.usage.output_tokens:,} out"
-        finish = "" if replied.finish == "stop" else f", ended by {replied.finish}"
+        finish = "" if replied.finish == "stop" else f", finish: {replied.finish}"
         if (took := self._watch.took(replied.trial)) is None:
             return f"{used}{finish}"
         if (way := self._watch.ways.get(replied.trial)) is None:
-            return f"{used}, free, cached{finish}"
+            return f"{used}, cache hit{finish}"
         return f"{used}, cost {cost(self._price(replied, way), 0)}, {duration(took)}{finish}"
 
     def _price(self, replied: Replied, way: str) -> float | None:
-        """What a reply cost; nobody knows, where its account is not set up any more."""
+        """The cost of a reply; None if its account is no longer configured."""
         try:
             return None if replied.usage is None else self._prices(replied.model, replied.usage, way)
         except SettingsError:
@@ -248,66 +250,64 @@ def _replies(summary: Summary) -> list[Replied]:
 def _body(replied: Replied, summary: Summary) -> str:
     if replied.text is not None:
         return replied.text
-    return f"no reply: {replied.fault or summary.error or 'the run was stopped before it came'}"
+    return f"no reply: {replied.fault or summary.error or 'the run was stopped before the reply arrived'}"
 
 
 class MapResults(Results):
-    """The file with the rows, which the run itself writes, and figures per model."""
+    """Figures per model. The run itself writes the output table."""
 
     kind = "One prompt for every row"
     keeps_folder = False
 
     def check(self) -> None:
-        """Find out whether the file can be made."""
+        """Check that the output file can be created."""
         if self.options is None:
             return
         shown, out = self.options.out or self.options.output, self.options.output
         try:
             if out.exists() and out.samefile(self.options.data):
-                raise SettingsError(
-                    f"out {shown}: this is the data itself; the rows go to a file of their own", field="out"
-                )
+                raise SettingsError(f"out {shown}: this is the input file; give another file", field="out")
             if not out.parent.is_dir():
                 raise SettingsError(f"out {shown}: the folder {shown.parent} does not exist", field="out")
             with NamedTemporaryFile(prefix=f"{out.name}.", dir=out.parent):
                 """It can."""
         except OSError as error:
             raise SettingsError(
-                f"out {shown}: no file can be made there: {error.strerror or error}", field="out"
+                f"out {shown}: cannot create the file: {error.strerror or error}", field="out"
             ) from error
         if format_of(out) == "parquet":
             check_installed(f"out {shown}: Parquet needs", ("polars",), field="out")
 
     def check_resumed(self, record: RunRecord) -> None:
-        """The file must lie beside the data, or in the folder where the command is given or below it."""
+        """The output file must be beside the data, or in the current folder or below it."""
         settings = msgspec.json.decode(record.settings or "", type=mapping.Settings)
         out = Path(os.path.realpath(settings.out))
         near = (Path(os.path.realpath(settings.data.path)).parent, Path(os.path.realpath(Path.cwd())))
         if out.parent != near[0] and not out.is_relative_to(near[1]):
             raise SettingsError(
-                f"run {record.title!r} writes to {out}, which is not in this folder: if that is what you want, go to "
-                f"{out.parent} and resume it there"
+                f"run {record.title!r} writes to {out}, which is outside the current folder: to allow this, change to "
+                f"{out.parent} and resume the run there"
             )
 
     @contextmanager
     def around(self, held: Store, before: RunRecord | None, name: str) -> Iterator[None]:
-        """Replace no file but one that a run wrote, unless that was wanted."""
+        """Replace an existing output file only if a run wrote it, or with --overwrite."""
         out = str(self.options.output)
         writer = _writer(held, out)
         if writer not in (None, name):
-            self.say(f"note: {out} is replaced; run {writer} wrote it, and has all that is in it")
+            self.say(f"note: {out} will be replaced; it was written by run {writer}, which still has its replies")
         with may_replace(out) if self.options.overwrite or writer else nullcontext():
-            if before is None or before.analysis is not None:  # one that was killed must look what it has
+            if before is None or before.analysis is not None:  # a killed run checks this itself
                 check_writable(out, None if before is None else noted(before.analysis))
             yield
 
     def blocks(self, found: Found) -> Iterator[Block]:
-        """The models and the checks, and what was run."""
+        """The models, the checks and the run details."""
         return map_blocks(msgspec.convert(found.analysis, Mapped), found)
 
 
 def _writer(held: Store, out: str) -> str | None:
-    """The run that wrote the file as it is now, if one did: then nothing is lost with it."""
+    """The run that wrote the current file, if any. Replacing such a file loses nothing."""
     if (there := fingerprint_of(Path(out))) is None:
         return None
     ours = [run for run in held.runs.list() if run.driver == driver_name(map_rows)]
@@ -320,5 +320,5 @@ experiment = Experiment(
         Command("ask", Ask, [ask_models], prepare_ask, AskResults, named=False),
         Command("map", Map, [map_rows], prepare_map, MapResults, over_http=False),
     ],
-    about="One prompt to several models, or to every row of a table.",
+    about="Send one prompt to several models, or one prompt for every row of a table.",
 )

@@ -1,4 +1,4 @@
-"""What a table came to: rows, tokens and rates per model, and whether two models differ. Pure."""
+"""Figures of `map`: rows, tokens and pass rates per model, and the difference between two models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundswell.stats.rates import Paired, Rate
 
 
 class CheckFigures(msgspec.Struct):
-    """How many of a model's replies passed a check, with a 95% interval. `unknown` ones could not be told."""
+    """The pass rate of a model for one check, with a 95% confidence interval. `unknown` counts undecided replies."""
 
     check: str
     passed: int
@@ -27,7 +27,7 @@ class CheckFigures(msgspec.Struct):
 
 
 class ModelFigures(msgspec.Struct):
-    """How a model did. Missing rows, and why, are apart: they count neither as passed nor as failed."""
+    """The figures of one model. Missing rows count neither as passed nor as failed."""
 
     model: str
     rows: int
@@ -41,7 +41,7 @@ class ModelFigures(msgspec.Struct):
 
 
 class Difference(msgspec.Struct):
-    """The rate of the first model less that of the second, on the rows that both have, with a 95% interval."""
+    """The pass rate of the first model minus that of the second, on common rows, with a 95% confidence interval."""
 
     check: str
     first: str
@@ -53,14 +53,14 @@ class Difference(msgspec.Struct):
 
 
 class Figures(msgspec.Struct):
-    """Everything that is counted."""
+    """All figures of a table."""
 
     models: list[ModelFigures]
     differences: list[Difference]
 
 
 class Tally:
-    """Counts rows as they pass by."""
+    """Counts rows one by one."""
 
     def __init__(self, models: Sequence[str], checks: Sequence[str]) -> None:
         self._models, self._checks = models, checks
@@ -70,7 +70,7 @@ class Tally:
         self._pairs = Counter[tuple[str, bool, bool]]()
 
     def add(self, model: str, settled: Answer | Fault | None) -> None:
-        """What came of one row and model; None where nothing has yet."""
+        """Count the outcome of one row and model; None if there is none yet."""
         self._rows[model] += 1
         if isinstance(settled, Answer):
             self._states[model, "usable"] += 1
@@ -83,7 +83,7 @@ class Tally:
             self._states[model, "pending"] += 1
 
     def judge(self, found: Mapping[str, Sequence[Verdict]]) -> None:
-        """What the models' replies to one row came to under the checks; a model without a reply is not there."""
+        """Count the verdicts on one row, by model. A model without a reply is left out."""
         for model, verdicts in found.items():
             for check, verdict in zip(self._checks, verdicts, strict=True):
                 self._verdicts[model, check, verdict.passed] += 1
@@ -94,7 +94,7 @@ class Tally:
                     self._pairs[check, one.passed, other.passed] += 1
 
     def figures(self) -> Figures:
-        """What it comes to."""
+        """The figures."""
         both = [self._difference(check) for check in self._checks] if len(self._models) == 2 else []
         return Figures([self._model(model) for model in self._models], both)
 
@@ -129,5 +129,5 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _rounded_off(value: float) -> float:
-    """Six digits: what is printed does not hang on the last bit of a machine's logarithm."""
+    """Round to six digits, so that output does not depend on the platform's floating point."""
     return round(value, 6)

@@ -1,7 +1,7 @@
-"""The driver of `groundswell map`: the same prompt over the rows of a table, and a table with the replies beside them.
+"""The driver of `groundswell map`: one prompt per row of a table, and an output table with the replies.
 
 specs_of    every row with every model, lazily
-map_rows    ask them all; then write what the run holds, also where it was stopped
+map_rows    sends all requests, then writes the table, also if the run was stopped
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from groundswell.program.request import Chat, Embed, Fault, Message, system, use
 from groundswell.store.tables import Format, Row
 
 _replaceable: set[str] = set()
-"""Files that the person at the terminal said may be replaced. No setting: the run is the same with and without it."""
+"""Files that the user allowed to be replaced. This is not part of the settings, since it does not change the run."""
 
 
 @contextmanager
 def may_replace(out: str) -> Iterator[None]:
-    """Meanwhile, a file may be replaced whoever wrote it."""
+    """Allow a file to be replaced during the block, whoever wrote it."""
     _replaceable.add(out)
     try:
         yield
@@ -47,7 +47,7 @@ def may_replace(out: str) -> Iterator[None]:
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that the table of replies follows from."""
+    """The settings of `map`."""
 
     data: Source
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Written(msgspec.Struct):
-    """The file that came of it."""
+    """The output file."""
 
     path: str
     rows: int
@@ -74,14 +74,14 @@ class Written(msgspec.Struct):
 
 
 class Mapped(msgspec.Struct):
-    """What `map` finds: figures per model, and the file with the rows."""
+    """The analysis of `map`: figures per model, and the output file."""
 
     file: Written
     figures: Figures
 
 
 class Work(NamedTuple):
-    """Settings, read."""
+    """Settings with parsed templates and checks."""
 
     settings: Settings
     prompt: Template
@@ -90,13 +90,13 @@ class Work(NamedTuple):
 
     @property
     def columns(self) -> Columns:
-        """What the new columns are called."""
+        """The names of the new columns."""
         judged = [check.name for check in self.checks if check.judged]
         names = [check.name for check in self.checks]
         return plan_columns(self.settings.columns, self.settings.schema, names, judged)
 
     def spec(self, row: Row, model: str) -> Prompt:
-        """What a model is asked about a row."""
+        """The prompt for a row and a model."""
         settings = self.settings
         said: list[Message] = [] if self.system is None else [system(self.system.fill(row))]
         graders = Graders(settings.judge or settings.models[0], settings.embedder or "")
@@ -111,7 +111,7 @@ class Work(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which row, and which model is asked about it."""
+    """A row and a model."""
 
     number: int
     row: Row
@@ -119,7 +119,7 @@ class Place(NamedTuple):
 
 
 class Specs:
-    """The specs of a table, read from its file whenever they are gone through."""
+    """The specs of a table. Each iteration reads the file again."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -133,7 +133,7 @@ class Specs:
         return (spec for _, spec in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, Prompt]]:
-        """The specs with what they are about: all models for one row, then for the next."""
+        """The specs with their row and model: all models for one row, then the next row."""
         work = self._work
         for number, row in enumerate(rows(work.settings.data, work.settings.limit)):
             for model in work.settings.models:
@@ -141,25 +141,26 @@ class Specs:
 
 
 def read_work(settings: Settings) -> Work:
-    """Templates and checks of some settings."""
+    """Parse the templates and checks of settings."""
     instructed = None if settings.system is None else parse_template(settings.system, "system")
     checks = [parse_check(check) for check in settings.checks]
     names = [check.name for check in checks]
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise SettingsError(
-            f"check: two checks are called {twice!r}: put another name before one, as `other: ...`", field="check"
+            f"check: two checks are named {twice!r}; put a name before one of them, for example `other: ...`",
+            field="check",
         )
     return Work(settings, parse_template(settings.prompt, "prompt"), instructed, checks)
 
 
 def specs_of(settings: Settings) -> Specs:
-    """Everything that would be asked, lazily. Sends nothing."""
+    """All prompts, lazily. Sends nothing."""
     return Specs(read_work(settings))
 
 
 async def map_rows(run: Run, settings: Settings) -> Mapped:
-    """Ask about every row, and write the table: what is there yet, where the run was stopped."""
+    """Send a request for every row, and write the table. If the run is stopped, write the replies so far."""
     work = read_work(settings)
     specs = Specs(work)
     check_unchanged(settings.data)
@@ -175,16 +176,16 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
 
 @estimates(map_rows)
 def expected(settings: Settings) -> Estimate:
-    """What it would use: every row, or a sample of them, rehearsed with each model."""
+    """The estimate, from a rehearsal of every row or of a sample of rows with each model."""
     if len(specs := specs_of(settings)) <= SAMPLE:
-        return rehearse(reply, specs)  # together: a judge who is shown the same twice is asked once
+        return rehearse(reply, specs)  # together, since identical requests to a judge are sent once
     judge = settings.judge or settings.models[0]
     each = [replace(settings, models=(model,), judge=judge) for model in settings.models]
     return reduce(Estimate.beside, [rehearse(reply, specs_of(one)) for one in each])
 
 
 def check_models(run: Run, settings: Settings) -> None:
-    """Find out about a name that leads nowhere before anything is sent."""
+    """Report unknown models before anything is sent."""
     for model in [*settings.models, settings.judge]:
         if model is not None:
             run.lane_of(Chat(model, ()))
@@ -193,12 +194,12 @@ def check_models(run: Run, settings: Settings) -> None:
 
 
 def noted(analysis: str | None) -> str | None:
-    """The fingerprint of the file that a run wrote, as it noted it at its end."""
+    """The fingerprint of the output file, as recorded at the end of a run."""
     return None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
 
 
 async def _unnoted(run: Run, work: Work, specs: Specs) -> str | None:
-    """What a file by this run would be like: if it was killed after it wrote one, it has not noted that."""
+    """The fingerprint that the output of this run would have, in case it was killed before recording one."""
     if not Path(work.settings.out).exists() or not run.counters.planned:
         return None
     with TemporaryDirectory() as folder:
@@ -208,18 +209,18 @@ async def _unnoted(run: Run, work: Work, specs: Specs) -> str | None:
 
 
 def check_writable(out: str, mine: str | None) -> None:
-    """Refuse to replace a file that this run did not write, or that was changed since: only this one is its own."""
+    """Refuse to replace a file that this run did not write, or that has changed since."""
     there = fingerprint_of(Path(out))
     if there is not None and there != mine and out not in _replaceable:
         raise SettingsError(
-            f"out {out}: this file is there already, and this run did not write it as it is now: "
-            "give another --out, or --overwrite",
+            f"out {out}: this file exists, and it was not written by this run or has changed since: give another "
+            "--out, or --overwrite",
             field="out",
         )
 
 
 async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figures, int]:
-    """Write the table from what the run holds; what it comes to, and how many rows."""
+    """Write the table from the journal. Returns the figures and the number of rows."""
     settings, columns = work.settings, work.columns
     tally = Tally(settings.models, [check.name for check in work.checks])
     count, of_row = 0, dict[str, list[Verdict]]()
@@ -240,7 +241,7 @@ async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figure
 def _cells(
     work: Work, columns: Columns, model: str, found: Answer | Fault | None, judged: list[Verdict] | None
 ) -> dict[str, Any]:
-    """The new cells of a row; those of a row without a reply are empty."""
+    """The new cells of a row. Without a reply they are empty."""
     cells: dict[str, Any] = dict.fromkeys(columns.all)
     cells[columns.model] = model
     cells[columns.status] = "pending" if found is None else "usable" if isinstance(found, Answer) else "missing"

@@ -1,7 +1,7 @@
-"""Regular expressions of users, searched for under a time limit: some, as `(a|aa)+$`, would take years for a long text.
+"""Searches for users' regular expressions with a time limit, since some, like `(a|aa)+$`, take exponential time.
 
-`re` cannot be interrupted in any thread but the main one. So the search is made by `regex`, which has a time limit in
-every thread, and the expression is read as `re` reads it.
+`re` can only be interrupted in the main thread. So `regex` does the search, which supports a timeout in every thread.
+The syntax is that of `re`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import regex  # type: ignore[import-untyped]
 from groundswell.errors import TimeLimitExceeded
 
 SECONDS = 1.0
-"""How long one search may take."""
+"""Time limit of one search."""
 _BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d{0,9},?\d{0,9}\})", re.S)
-"""A brace that is no count; and what stands behind a backslash, which is left as it is."""
+"""A brace that is not a repetition count, or an escape, which stays unchanged."""
 
 
 def read_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """An expression that can be searched for; raises `re.error`."""
+    """Compile an expression. Raises `re.error`."""
     read = re.compile(pattern, flags)
     try:
         _compiled(read.pattern, read.flags)
@@ -31,7 +31,7 @@ def read_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def is_found(pattern: re.Pattern[str], text: str) -> bool:
-    """Whether an expression is found in a text; raises `TimeLimitExceeded`."""
+    """Whether an expression matches in a text. Raises `TimeLimitExceeded`."""
     try:
         return _compiled(pattern.pattern, pattern.flags).search(text, timeout=SECONDS) is not None
     except TimeoutError:
@@ -40,7 +40,7 @@ def is_found(pattern: re.Pattern[str], text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str, flags: int) -> Any:
-    """The same expression for `regex`, for which `{e}` and the like mean something of its own."""
+    """The expression for `regex`, where braces such as `{e}` have a different meaning."""
     same = _BRACE.sub(lambda found: r"\{" if found[0] == "{" else found[0], pattern)
     kept = (re.I, regex.I), (re.M, regex.M), (re.S, regex.S), (re.X, regex.X), (re.A, regex.A)
     return regex.compile(same, sum(theirs for ours, theirs in kept if flags & ours) | regex.V0)

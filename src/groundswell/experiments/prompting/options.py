@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -18,28 +18,28 @@ from groundswell.experiments.options import Flag, Place, read_text
 from groundswell.program.request import Image, Text
 from groundswell.store.tables import Format
 
-REPLIES, CHECKS = "The replies", "Checks"
+REPLIES, CHECKS = "Replies", "Checks"
 
 
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
 
 
 def read_schema(text: str, place: Place) -> Any:
-    """The schema in a file, or one that is written out: `{...}`."""
+    """The schema in a file, or given directly as `{...}`."""
     written_out = text.lstrip().startswith("{")
     shown = place.spelled if written_out else f"{place.spelled} {text}"
     try:
         schema = json.loads(text if written_out else place.text_of(text))
         json.dumps(schema, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise SettingsError(f"{shown}: half of a surrogate pair is no character", field="schema") from error
+        raise SettingsError(f"{shown}: it contains half of a surrogate pair", field="schema") from error
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{shown}: this is not JSON: {error}", field="schema") from error
+        raise SettingsError(f"{shown}: not valid JSON: {error}", field="schema") from error
     return schema
 
 
 def read_file(text: str, place: Place) -> Text | Image:
-    """The text or the image in a file; - is standard input."""
+    """The text or image in a file. `-` is standard input."""
     if text == "-":
         return Text(_standard_input())
     path = place.file(text)
@@ -52,7 +52,7 @@ def read_file(text: str, place: Place) -> Text | Image:
 
 
 def _standard_input() -> str:
-    """What is left of standard input."""
+    """The rest of standard input."""
     try:
         return "" if sys.stdin is None else TextIOWrapper(BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
     except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ def _standard_input() -> str:
 
 
 def _read_template(text: str, place: Place) -> str:
-    """A template, or with an @ the one in a file."""
+    """A template, or with @ the template in a file."""
     return read_text(place.file(text[1:]), place.spelled, text) if text.startswith("@") else text
 
 
@@ -69,113 +69,119 @@ def _read_path(text: str, place: Place) -> Path:
 
 
 class Prompting(msgspec.Struct, frozen=True, kw_only=True):
-    """What both commands take."""
+    """The options of both commands."""
+
+    keeps_folder: ClassVar[bool] = False
 
     models: Annotated[
         tuple[str, ...],
         Meta(
-            description="Who is asked: provider/model, or an alias. May be repeated. (The alias `default`, or "
-            "local/smollm2.)"
+            description="Model to ask, as provider/model or an alias. May be repeated, or separated by commas. The "
+            "default is the alias `default`, else local/smollm2."
         ),
         Flag("--model", "-m", metavar="MODEL[,MODEL]", commas=True, usual=True, completes="models"),
     ] = ()
     schema: Annotated[
         dict[str, Any] | None,
-        Meta(description="A JSON schema that replies must keep to. One that does not is asked for again once."),
+        Meta(
+            description="JSON Schema that replies must conform to. If a reply does not, the model is asked once more."
+        ),
         Flag(metavar="FILE.json", group=REPLIES, usual=True, read=read_schema, completes="files"),
     ] = None
     reply_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The most tokens of one reply."),
+        Meta(description="Maximum number of tokens per reply. The default is the provider's."),
         Flag(metavar="N", group=REPLIES),
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="How freely models choose their words."),
+        Meta(description="Sampling temperature. The default is the provider's."),
         Flag(group=REPLIES),
     ] = None
 
     def resolved(self, models: Sequence[str]) -> dict[str, Any]:
-        """The models that are asked; and the schema as JSON, since TOML has no null."""
+        """The resolved models, and the schema as JSON, since TOML has no null."""
         return {"models": models} | ({} if self.schema is None else {"schema": json.dumps(self.schema)})
 
 
 class Ask(Prompting, frozen=True, kw_only=True):
-    """Ask one or more models the same thing, and see their replies side by side."""
+    """Send one prompt to one or more models and compare their replies."""
 
     prompt: Annotated[
-        str | None, Meta(description="What to ask."), Flag(argument=True, metavar="PROMPT", usual=True)
+        str | None, Meta(description="The prompt."), Flag(argument=True, metavar="PROMPT", usual=True)
     ] = None
     system: Annotated[
         str | None,
-        Meta(description="What the models are told beforehand."),
+        Meta(description="System prompt."),
         Flag(metavar="TEXT", usual=True),
     ] = None
     file: Annotated[
         tuple[Text | Image, ...],
         Meta(
-            description="Text that goes after the prompt, or an image; - is standard input, which is read anyway if "
-            "something is piped in. May be repeated."
+            description="File to append to the prompt: a text or an image. - is standard input, which is also read "
+            "if something is piped in. May be repeated."
         ),
         Flag("-f", metavar="FILE...", usual=True, read=read_file, completes="files"),
     ] = ()
     samples: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="How many replies of each model."), Flag(metavar="N", usual=True)
+        int, Meta(ge=1, le=1_000_000, description="Number of replies per model."), Flag(metavar="N", usual=True)
     ] = 1
 
 
 class Map(Prompting, frozen=True, kw_only=True):
-    """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""
+    """Send one prompt for every row of a table. Running the same command again resumes it at no extra cost."""
 
     data: Annotated[
         Path,
-        Meta(description="A table: CSV, TSV, JSON lines, JSON or Parquet."),
+        Meta(description="Table to read: CSV, TSV, JSON Lines, JSON or Parquet."),
         Flag(argument=True, metavar="DATA", read=_read_path, completes="files"),
     ]
     prompt: Annotated[
         str,
-        Meta(description="What is asked about every row, with {column} where a cell goes; @FILE reads it from a file."),
+        Meta(description="Prompt template. {column} is replaced by the cell of the row. @FILE reads it from a file."),
         Flag("-p", metavar="TEMPLATE", usual=True, read=_read_template),
     ]
     system: Annotated[
         str | None,
-        Meta(description="What the models are told beforehand; a template."),
-        Flag(metavar="TEMPLATE", usual=True, read=_read_template),
+        Meta(description="System prompt template."),
+        Flag(metavar="TEMPLATE", read=_read_template),
     ] = None
     out: Annotated[
         Path | None,
-        Meta(description="Where the rows go. (x.replies.csv for x.csv.)"),
+        Meta(description="Table to write. The default for x.csv is x.replies.csv."),
         Flag("-o", metavar="FILE", usual=True, read=_read_path, completes="files"),
     ] = None
     overwrite: Annotated[
-        bool, Meta(description="Replace the file, whoever wrote it."), Flag(usual=True, local=True)
+        bool, Meta(description="Replace an existing output file that this run did not write."), Flag(local=True)
     ] = False
-    format: Annotated[Format | None, Meta(description="The form of DATA, where its name does not say it.")] = None
+    format: Annotated[
+        Format | None, Meta(description="Format of DATA. The default follows the ending of its name.")
+    ] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The first N rows only."),
+        Meta(description="Use only the first N rows."),
         Flag(metavar="N", usual=True),
     ] = None
     check: Annotated[
         tuple[str, ...],
         Meta(
-            description="What should be true of a reply: contains {answer} | regex /yes/i | json.score >= 7 | "
+            description="Check to apply to every reply. Examples: contains {answer}; regex /yes/i; json.score >= 7; "
             'judge "is it polite?". May be repeated.'
         ),
         Flag(metavar="CHECK", group=CHECKS, usual=True, also=["checks"]),
     ] = ()
     judge: Annotated[
         str | None,
-        Meta(description="Who answers `judge`. (The first model.)"),
-        Flag(metavar="MODEL", group=CHECKS, usual=True, completes="models"),
+        Meta(description="Model that answers `judge` checks. The default is the first model."),
+        Flag(metavar="MODEL", group=CHECKS, completes="models"),
     ] = None
     embedder: Annotated[
         str | None,
-        Meta(description="Who embeds texts for `similar`."),
+        Meta(description="Embedding model for `similar` checks."),
         Flag(metavar="MODEL", group=CHECKS),
     ] = None
 
     @property
     def output(self) -> Path:
-        """The file that the rows go to."""
+        """The output file."""
         return (self.out or self.data.with_name(f"{self.data.stem}.replies{self.data.suffix}")).absolute()

@@ -1,7 +1,7 @@
-"""THE program of `ask` and `map`: a prompt in, an answer out. The shortest example of a program that does real work.
+"""The program of `ask` and `map`: sends a prompt and returns an answer.
 
-reply     ask the model; where a schema was given, ask again once if the reply breaks it ...
-_grade    ... then ask other models about the reply, side by side, where a check wants that
+reply     asks the model, and once more if the reply violates the schema
+_grade    asks other models about the reply, concurrently, for checks that need them
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ VERDICT: dict[str, Any] = {
 
 
 class Judged(msgspec.Struct, frozen=True, tag="judged"):
-    """A question about the reply, which a model answers with yes or no."""
+    """A yes-or-no question about the reply, for a judge."""
 
     question: str
     model: str
 
 
 class Likened(msgspec.Struct, frozen=True, tag="likened"):
-    """How alike the reply and another text are, by their embeddings."""
+    """The similarity of the reply and another text, by embeddings."""
 
     text: str
     model: str
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one model is asked, and what is asked about its reply."""
+    """A prompt for one model, and the gradings of its reply."""
 
     model: str
     messages: tuple[Message, ...]
@@ -60,7 +60,7 @@ class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a model made of a reply: a verdict or a likeness, and why; or the problem that kept it from telling."""
+    """The grading of a reply: a verdict or a similarity, and the reason; or the problem that prevented it."""
 
     passed: bool | None = None
     likeness: float | None = None
@@ -70,7 +70,7 @@ class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a prompt. `value` is the reply's JSON where there was a schema."""
+    """The answer to a prompt. With a schema, `value` is the JSON of the reply."""
 
     text: str
     value: Any = None
@@ -91,7 +91,7 @@ async def reply(trial: Trial, spec: Prompt) -> Answer:
 async def _ask(
     trial: Trial, model: str, messages: Sequence[Message], options: ChatOptions, label: str = ""
 ) -> tuple[Reply, Any, Usage]:
-    """A reply, its JSON and what it used. One that breaks its schema is told so and asked for again, once."""
+    """A reply, its JSON and its usage. If the reply violates its schema, the model is asked once more."""
     first = await trial.ask(model, messages, label=label, **options)
     schema = options.get("schema")
     if schema is None:
@@ -109,7 +109,7 @@ async def _ask(
 
 
 def _read(said: Reply, schema: dict[str, Any]) -> tuple[Any, str | None]:
-    """The JSON of a reply, and what is wrong with it."""
+    """The JSON of a reply, and its problem, if any."""
     value, problem = read_json(said.text)
     problem = problem or flaw(value, schema)
     if problem is not None and said.finish == "length":
@@ -118,7 +118,7 @@ def _read(said: Reply, schema: dict[str, Any]) -> tuple[Any, str | None]:
 
 
 def read_json(text: str) -> tuple[Any, str | None]:
-    """The JSON in a text, also where it stands in a code fence; and what is wrong with it."""
+    """The JSON in a text, also inside a code fence; and its problem, if any."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```") and "\n" in bare:
         bare = bare[bare.index("\n") + 1 : -3]
@@ -129,7 +129,7 @@ def read_json(text: str) -> tuple[Any, str | None]:
 
 
 async def _grade(trial: Trial, wanted: Judged | Likened, spec: Prompt, text: str) -> Grade:
-    """Ask about a reply. Where that fails the reply is still one: the grade alone is missing."""
+    """Grade a reply. If this fails, only the grade is missing; the reply stays usable."""
     try:
         if isinstance(wanted, Likened):
             return await _liken(trial, wanted, text)
@@ -141,7 +141,7 @@ async def _grade(trial: Trial, wanted: Judged | Likened, spec: Prompt, text: str
 
 
 def _case(wanted: Judged, spec: Prompt, text: str) -> str:
-    """What a judge is shown."""
+    """The prompt of a judge."""
     return (
         "You are a judge. Here are a prompt and the reply that was given to it.\n\n"
         f"<prompt>\n{spec.said}\n</prompt>\n\n<reply>\n{text}\n</reply>\n\n"
@@ -157,7 +157,7 @@ async def _liken(trial: Trial, wanted: Likened, text: str) -> Grade:
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of the angle between two vectors; 0 where one of them is nothing."""
+    """The cosine similarity of two vectors; 0 if one of them is the zero vector."""
     lengths = sqrt(sum(x * x for x in one)) * sqrt(sum(y * y for y in other))
     return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 

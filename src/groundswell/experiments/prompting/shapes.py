@@ -1,7 +1,7 @@
-"""JSON schemas: is this one that we can hold replies to, and does a value keep to it. Pure.
+"""Validates JSON Schemas, and values against them.
 
-What is looked at is all that providers' structured output knows, and most of the rest. Keywords that demand more are
-refused, so that nothing passes unchecked.
+All keywords of providers' structured output are supported, and most others. Unsupported keywords are refused, so that
+nothing passes unchecked. The messages of `flaw` are sent to models and must not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNKNOWN = frozenset(
         *("$dynamicRef", "$recursiveRef"),
     )
 )
-"""Keywords that demand something which is not looked at here."""
+"""Unsupported keywords."""
 
 
 def _number(value: Any) -> bool:
@@ -69,7 +69,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _multiple(value: float, of: float) -> bool:
-    """As the numbers are written: 0.3 is a multiple of 0.1, and numbers beyond a float's reach have theirs too."""
+    """Exact for decimal numbers (0.3 is a multiple of 0.1) and for very large ones."""
     return Fraction(repr(value)) % Fraction(repr(of)) == 0
 
 
@@ -93,13 +93,13 @@ _SIMPLE: dict[str, _Simple] = {
     "minProperties": (_object, lambda value, least: len(value) >= least, "has fewer than {} fields"),
     "maxProperties": (_object, lambda value, most: len(value) <= most, "has more than {} fields"),
 }
-"""Keyword -> which values it is about, what must hold, and what to say where it does not."""
+"""Keyword -> the values it applies to, the condition, and the message if it is violated."""
 
 
 def flaw(value: Any, schema: Any) -> str | None:
-    """The first thing in a value that breaks a schema, with its place; None where there is none.
+    """The first violation of a schema in a value, with its place; None if there is none.
 
-    Raises `TimeLimitExceeded` where a pattern takes too long: nobody knows then whether the value keeps to it.
+    Raises `TimeLimitExceeded` if a pattern takes too long, since the result is then unknown.
     """
     return next(_flaws(value, schema, schema, "$", 0), None)
 
@@ -120,7 +120,7 @@ def _flaws(value: Any, schema: Any, root: Any, at: str, depth: int) -> Iterator[
 
 
 def _own_flaws(value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
-    """What is wrong with a value by itself."""
+    """Violations of the value itself."""
     kinds = schema.get("type")
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds is not None and not any(_IS[kind](value) for kind in kinds):
@@ -140,7 +140,7 @@ def _own_flaws(value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
 
 
 def _inner_flaws(value: Any, schema: dict[str, Any], root: Any, at: str, depth: int) -> Iterator[str]:
-    """What is wrong with the fields of an object, or the items of a list."""
+    """Violations in the fields of an object or the items of a list."""
     if isinstance(value, dict):
         for name, inner in value.items():
             known = _of_field(schema, name)
@@ -157,7 +157,7 @@ def _inner_flaws(value: Any, schema: dict[str, Any], root: Any, at: str, depth: 
 
 
 def _of_field(schema: dict[str, Any], name: str) -> list[Any] | bool:
-    """The schemas that a field must keep to; False where it may not be there."""
+    """The schemas that apply to a field; False if the field is not allowed."""
     found = [schema["properties"][name]] if name in schema.get("properties", {}) else []
     found += [
         each for pattern, each in schema.get("patternProperties", {}).items() if is_found(read_pattern(pattern), name)
@@ -169,7 +169,7 @@ def _of_field(schema: dict[str, Any], name: str) -> list[Any] | bool:
 
 
 def _joint_flaws(value: Any, schema: dict[str, Any], root: Any, at: str, depth: int) -> Iterator[str]:
-    """What is wrong by the schemas that must hold all, some, one or not."""
+    """Violations of allOf, anyOf, oneOf and not."""
 
     def fits(each: Any) -> bool:
         return next(_flaws(value, each, root, at, depth), None) is None
@@ -198,14 +198,14 @@ def _shown(value: Any) -> str:
 
 
 def schema_flaw(schema: Any) -> str | None:
-    """Why something is no schema that replies can be held to, with the place; None where it is one."""
+    """Why something is not a supported JSON Schema, with the place; None if it is one."""
     if not isinstance(schema, dict):
         return "it is not a JSON object"
     return next(_schema_flaws(schema, schema, "$", 0, set()), None)
 
 
 def _schema_flaws(schema: Any, root: Any, at: str, depth: int, seen: set[int]) -> Iterator[str]:
-    """The flaws of a schema and of all that it leads to; `seen` are those that were looked at."""
+    """Errors in a schema and in all schemas it refers to. `seen` has the ids of checked schemas."""
     if isinstance(schema, bool) or id(schema) in seen:
         return
     seen.add(id(schema))
@@ -221,11 +221,11 @@ def _schema_flaws(schema: Any, root: Any, at: str, depth: int, seen: set[int]) -
         for place, inner in _inside(schema, root):
             yield from _schema_flaws(inner, root, f"{at}.{place}", depth + 1, seen)
         if _is_circle(schema, root, []):
-            yield f"{at} comes back to itself, so that no reply could keep to it"
+            yield f"{at} refers to itself, so no reply could conform to it"
 
 
 def _is_circle(schema: Any, root: Any, above: list[Any]) -> bool:
-    """Whether a value would be held to a schema again before anything inside it was looked at."""
+    """Whether a schema applies itself to the same value again."""
     if not isinstance(schema, dict):
         return False
     if any(schema is each for each in above):
@@ -237,7 +237,7 @@ def _is_circle(schema: Any, root: Any, above: list[Any]) -> bool:
 
 
 def _inside(schema: dict[str, Any], root: Any) -> Iterator[tuple[str, Any]]:
-    """The schemas inside a schema and the one that it refers to, each with its place."""
+    """The schemas inside a schema and the one it refers to, with their places."""
     if "$ref" in schema:
         yield "$ref", _lookup(root, schema["$ref"])
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
@@ -267,7 +267,7 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _keyword_flaw(keyword: str, value: Any, root: Any) -> str | None:
     if keyword in UNKNOWN:
-        return "is not known here, so replies could not be held to it: leave it out"
+        return "is not supported; leave it out"
     if keyword == "patternProperties" and isinstance(value, dict):
         return next((problem for pattern in value if (problem := _pattern_flaw(pattern)) is not None), None)
     if keyword in _FORMS:
@@ -294,9 +294,9 @@ def _pattern_flaw(value: Any) -> str | None:
 
 def _reference_flaw(value: Any, root: Any) -> str | None:
     if not (isinstance(value, str) and value.startswith("#")):
-        return f"must lead to a place in the same file, as '#/$defs/name', not {_shown(value)}"
+        return f"must refer to a place in the same file, for example '#/$defs/name', not {_shown(value)}"
     try:
         _lookup(root, value)
     except (LookupError, TypeError):
-        return f"leads nowhere: {value}"
+        return f"refers to a missing place: {value}"
     return None

@@ -1,6 +1,6 @@
-"""The table that `map` reads, and the one that it writes: the same rows with new columns.
+"""The input table of `map`, and its output table: the same rows with new columns.
 
-`survey` reads a file once from end to end and tells what is in it, or what is wrong and where. `rows` reads it again.
+`survey` reads a file once and reports its contents, or what is wrong and where. `rows` reads it again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A table in a file: where, in which form, and what was in it when it was looked at."""
+    """A table file: its path, format, hash and number of rows."""
 
     path: str
     format: Format
@@ -45,7 +45,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Survey(NamedTuple):
-    """What is in a table. `nested` is a column that holds lists or objects, if one does."""
+    """The contents of a table. `nested` is a column with lists or objects, if there is one."""
 
     source: Source
     columns: list[str]
@@ -53,7 +53,7 @@ class Survey(NamedTuple):
 
 
 def survey(path: Path, form: Format, needed: Sequence[str] = ()) -> Survey:
-    """Read a table to its end. Every row must have the needed columns: those that templates and checks name."""
+    """Read a whole table. Every row must have the needed columns, which templates and checks name."""
     digest = digest_of(path)
     columns: dict[str, None] = {}
     lacking: dict[str, str] = {}
@@ -66,10 +66,10 @@ def survey(path: Path, form: Format, needed: Sequence[str] = ()) -> Survey:
         if nested is None and form not in DELIMITERS:
             nested = next((name for name, cell in row.items() if not isinstance(cell, PLAIN)), None)
     if not count:
-        raise SettingsError(f"{path}: there are no rows in it")
+        raise SettingsError(f"{path}: the table has no rows")
     for name, where in lacking.items():
         if name in columns:
-            raise SettingsError(f"{path}, {where}: there is no {name!r} here, which other rows have")
+            raise SettingsError(f"{path}, {where}: column {name!r} is missing, but other rows have it")
     return Survey(Source(str(path.absolute()), form, digest, count), list(columns), nested)
 
 
@@ -80,11 +80,11 @@ def rows(source: Source, limit: int | None = None) -> Iterator[Row]:
 
 
 def check_unchanged(source: Source) -> None:
-    """Refuse a file that is not what it was."""
+    """Refuse a file that has changed."""
     if digest_of(Path(source.path)) != source.digest:
         raise SettingsError(
-            f"{source.path} has changed since this run was started: put it back as it was, or give the command "
-            "`groundswell map` again, which starts another run (replies that the cache holds are not paid for again)"
+            f"{source.path} has changed since this run was started: restore it, or start a new run with "
+            "`groundswell map` (cached replies are not paid for again)"
         )
 
 
@@ -93,7 +93,7 @@ def digest_of(path: Path) -> str:
     digest = blake2b(digest_size=16)
     try:
         if not S_ISREG(path.stat().st_mode):
-            raise SettingsError(f"{path}: this is no file that can be read again: give the path of a regular one")
+            raise SettingsError(f"{path}: not a regular file; the table must be read more than once")
         with path.open("rb") as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
@@ -103,7 +103,7 @@ def digest_of(path: Path) -> str:
 
 
 def fingerprint_of(path: Path) -> str | None:
-    """A hash of a file, or None where there is none."""
+    """A hash of a file; None if it does not exist."""
     return digest_of(path) if path.exists() else None
 
 
@@ -111,9 +111,9 @@ def fingerprint_of(path: Path) -> str | None:
 def sheet(
     path: Path, form: Format, source: Source, columns: Sequence[str], new: Sequence[str]
 ) -> Iterator[Callable[[int, Row, Row], None]]:
-    """A table whose file appears, in one step, when its rows are all there.
+    """A table file that is written atomically when all rows are there.
 
-    Call what is yielded with the number of a row in the input, the row itself, and its new cells.
+    Yields a function that takes the number of the input row, the row, and its new cells.
     """
     try:
         with beside(path) as out:
@@ -131,7 +131,7 @@ def sheet(
 
 
 def _writer(out: IO[bytes], form: Format, source: Source, columns: Sequence[str], new: Sequence[str]) -> TableWriter:
-    """A writer. What models wrote is guarded against being run as a formula; the user's own cells are not."""
+    """A writer. Formulas in replies are escaped; the user's own cells stay unchanged."""
     every: dict[str, Kind] = dict.fromkeys((*columns, *new), "any")
     if form not in DELIMITERS:
         return table_writer(out, form, every)

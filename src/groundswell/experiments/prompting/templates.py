@@ -1,4 +1,4 @@
-"""Text with `{columns}` in it, filled in row by row. Nothing else: no attributes, no code. Pure."""
+"""Templates with `{column}` placeholders. Nothing else is supported: no attributes, no code."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from groundswell.store.tables import Row
 
 
 class Column(NamedTuple):
-    """A place where the value of a column goes."""
+    """A placeholder for the value of a column."""
 
     name: str
 
 
 class Template(NamedTuple):
-    """A text in pieces."""
+    """A parsed template."""
 
     parts: tuple[str | Column, ...]
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it needs, each once."""
+        """The columns that it refers to, without duplicates."""
         return list(dict.fromkeys(part.name for part in self.parts if isinstance(part, Column)))
 
     def fill(self, row: Row) -> str:
@@ -33,12 +33,12 @@ class Template(NamedTuple):
 
 
 def as_text(value: Any) -> str:
-    """A cell as a model reads it: text as it stands, anything else as JSON."""
+    """A cell as text for a model: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def parse_template(text: str, what: str) -> Template:
-    """Read a template; `what` names it in errors."""
+    """Parse a template. `what` names it in errors."""
     parts: list[str | Column] = []
     at = 0
     while at < len(text):
@@ -51,11 +51,11 @@ def parse_template(text: str, what: str) -> Template:
 
 
 def _piece(text: str, at: int, what: str) -> tuple[str | Column, int]:
-    """What stands at a place, and where it ends."""
+    """The part at a position, and where it ends."""
     if text.startswith(("{{", "}}"), at):
         return text[at], at + 2
     if text[at] == "}":
-        raise _wrong(what, f"the }} at {place(text, at)} closes nothing; write }}}} for a brace")
+        raise _wrong(what, f"unmatched }} at {place(text, at)}; write }}}} for a brace")
     if text[at] != "{":
         ends = [found for brace in "{}" if (found := text.find(brace, at)) >= 0]
         end = min(ends, default=len(text))
@@ -63,19 +63,19 @@ def _piece(text: str, at: int, what: str) -> tuple[str | Column, int]:
     end = text.find("}", at)
     name = text[at + 1 : end]
     if end < 0 or "{" in name:
-        raise _wrong(what, f"the {{ at {place(text, at)} is not closed; write {{{{ for a brace")
+        raise _wrong(what, f"unclosed {{ at {place(text, at)}; write {{{{ for a brace")
     if not name:
-        raise _wrong(what, f"{{}} at {place(text, at)} names no column; write {{{{}}}} for braces")
+        raise _wrong(what, f"empty {{}} at {place(text, at)}; name a column, or write {{{{}}}} for braces")
     return Column(name), end + 1
 
 
 def escaped(text: str) -> str:
-    """The template that fills in to this text."""
+    """The template that produces this text."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def place(text: str, at: int) -> str:
-    """A place in a text, for people."""
+    """A position in a text, for messages."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return f"character {column}" if "\n" not in text else f"line {line}, character {column}"
@@ -89,10 +89,10 @@ def check_columns(needed: Iterable[str], columns: Sequence[str], what: str) -> N
             meant = f"; did you mean {{{near[0]}}}?" if near else ""
             there = ", ".join(columns[:30]) + (", ..." if len(columns) > 30 else "")
             raise _wrong(
-                what, f"the data has no column {name!r}{meant} (it has: {there}; write {{{{ and }}}} for braces)"
+                what, f"the data has no column {name!r}{meant} (columns: {there}; write {{{{ and }}}} for braces)"
             )
 
 
 def _wrong(what: str, why: str) -> SettingsError:
-    """`what` begins with the name of the option."""
+    """An error. `what` starts with the name of the option."""
     return SettingsError(f"{what}: {why}", field=what.partition(" ")[0])

@@ -1,4 +1,4 @@
-"""What a reply comes to under a check: passed, not passed, or not known. Pure."""
+"""Applies checks to replies: passed, failed, or undecided."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ NOWHERE = object()
 
 
 class Verdict(NamedTuple):
-    """Whether a reply passed a check; None where nobody could tell. And why, where somebody said why."""
+    """Whether a reply passed a check (None if undecided), and the judge's reason."""
 
     passed: bool | None
     reason: str | None = None
 
 
 class Graders(NamedTuple):
-    """The models that are asked about replies."""
+    """The models that grade replies."""
 
     judge: str
     embedder: str
 
 
 def grades_of(checks: Sequence[Check], row: Row, graders: Graders) -> tuple[Judged | Likened, ...]:
-    """What must be asked of models for a row, in the order of the checks that need it."""
+    """The gradings that a row needs, in the order of their checks."""
     wanted: list[Judged | Likened] = []
     for check in checks:
         if isinstance(check.test, Judge):
@@ -50,18 +50,18 @@ def grades_of(checks: Sequence[Check], row: Row, graders: Graders) -> tuple[Judg
 
 
 def verdicts(checks: Sequence[Check], row: Row, answer: Answer) -> list[Verdict]:
-    """What a row's reply comes to under each check."""
+    """The verdict of each check on the reply to a row."""
     grades = iter(answer.grades)
     return [_verdict(check, row, answer, next(grades) if check.graded else None) for check in checks]
 
 
 def _verdict(check: Check, row: Row, answer: Answer, grade: Grade | None) -> Verdict:
     if grade is not None and grade.problem is not None:
-        return Verdict(None, f"not known: {grade.problem}")
+        return Verdict(None, f"undecided: {grade.problem}")
     try:
         passed = _graded(check, grade) if grade is not None else _passed(check, row, answer)
     except TimeLimitExceeded as slow:
-        return Verdict(None, f"not known: {slow}")
+        return Verdict(None, f"undecided: {slow}")
     return Verdict(None if passed is None else passed != check.negated, None if grade is None else grade.reason)
 
 
@@ -75,7 +75,7 @@ def _passed(check: Check, row: Row, answer: Answer) -> bool | None:
     match check.test:
         case Contains(value=value, fold=fold):
             if isinstance(value, Column) and row.get(value.name) in (None, ""):
-                return None  # nothing to look for is in every reply
+                return None  # every reply contains an empty text
             wanted, text = _composed(as_text(_value(value, row))), _composed(answer.text)
             return wanted.casefold() in text.casefold() if fold else wanted in text
         case Equals(value=value):
@@ -92,7 +92,7 @@ def _value(value: Value, row: Row) -> Any:
 
 
 def _composed(text: str) -> str:
-    """Text with one way to write each letter: an accent may stand beside it, or be part of it."""
+    """Text in Unicode normal form C, so that accents compare equal."""
     return normalize("NFC", text)
 
 
@@ -101,7 +101,7 @@ def _stripped(value: Any) -> Any:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values are the same: also where one is text that spells the other, as in files without types."""
+    """Whether two values are equal, also if one is the text form of the other, as in untyped files."""
     if isinstance(one, str) and isinstance(other, str):
         return _composed(one) == _composed(other) or _both_numbers(one, other)
     if isinstance(one, str):
@@ -115,7 +115,7 @@ def _both_numbers(one: str, other: str) -> bool:
 
 
 def _spelt(value: Any) -> Any:
-    """The JSON value that a text spells, or the text."""
+    """The JSON value of a text, or the text itself."""
     if not isinstance(value, str):
         return value
     read, problem = read_json(value)
@@ -127,7 +127,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _found(answer: Answer, path: Sequence[str | int]) -> Any:
-    """A field of a reply's JSON; NOWHERE if it has none, or is no JSON."""
+    """A field of a reply's JSON; NOWHERE if the field is missing or the reply is not JSON."""
     value: Any = answer.value
     if value is None:
         value, problem = read_json(answer.text)
@@ -147,7 +147,7 @@ def _inside(value: Any, step: str | int) -> Any:
 
 
 def _compares(found: Any, how: str, wanted: Any) -> bool:
-    """Whether a comparison holds. It holds for no field that is not there, and for no two things of different kinds."""
+    """Whether a comparison holds. It never holds for a missing field or for values of different types."""
     if found is NOWHERE:
         return False
     if how == "==":

@@ -1,4 +1,4 @@
-// Transcripts: unpacked when they are needed, searched and filtered. What models wrote only ever becomes text.
+// Transcripts: unpacked on demand, searched and filtered. Text from models is never interpreted as HTML.
 "use strict";
 (() => {
   const AT_ONCE = 25;
@@ -49,7 +49,7 @@
       made.append(part);
     };
     if (each.thought) add("thought", shown(each.thought, query));
-    add("said", words(each.text) ? shown(each.text, query) : [make("i", "", "(says nothing)")]);
+    add("said", words(each.text) ? shown(each.text, query) : [make("i", "", "(empty)")]);
     return made;
   };
 
@@ -104,8 +104,8 @@
       const read_ = await Promise.all(next.map((number) => read(places[number])));
       if (mine !== turn) return;
       list.append(...read_.map((each, number) => talk(each, query, query !== "" || (from === 0 && number === 0))));
-      const of = found.length === places.length ? "" : `, of ${places.length.toLocaleString("en")}`;
-      tell(`${(from + next.length).toLocaleString("en")} of ${found.length.toLocaleString("en")} shown${of}`);
+      const of = found.length === places.length ? "" : ` (${places.length.toLocaleString("en")} in total)`;
+      tell(`Showing ${(from + next.length).toLocaleString("en")} of ${found.length.toLocaleString("en")}${of}`);
     };
 
     const look = async () => {
@@ -119,7 +119,7 @@
           each.hay ??= hay(each);
           if (each.hay.includes(query)) hits.push(number);
           if (done % 500 === 499) {
-            tell(`searching … ${Math.round((100 * done) / last)}%`);
+            tell(`Searching … ${Math.round((100 * done) / last)}%`);
             await new Promise((go) => setTimeout(go));
             if (mine !== turn) return;
           }
@@ -143,7 +143,7 @@
 
   for (const section of document.querySelectorAll(".transcripts")) {
     start(section).catch((error) => {
-      section.querySelector(".matches").textContent = `The transcripts cannot be shown by this browser: ${error.message}`;
+      section.querySelector(".matches").textContent = `This browser cannot show the transcripts: ${error.message}`;
     });
   }
 })();
