@@ -21,6 +21,7 @@ from random import Random
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import LONGEST_NAME, Dimension, Entity, EntityType, Value
+from groundswell.experiments.simulations.given_names import GENDERS, MEN, WOMEN
 
 MOST_SAMPLED = 100_000
 LONGEST_ID = 64
@@ -33,15 +34,17 @@ def sample(type_: EntityType, count: int, seed: int, first: int = 1) -> list[Ent
     if not 1 <= first <= 10**9:
         raise SettingsError(f"first {first}: must be from 1 to 1,000,000,000", field="first")
     names = Names(type_, seed)
-    return [
-        Entity(
-            id=sampled_id(type_, seed, number),
-            name=names.of(number),
-            attributes=profile(type_, seed, number),
-            entity_type_id=type_.id,
-        )
-        for number in range(first, first + count)
-    ]
+    return [_sampled(type_, seed, number, names) for number in range(first, first + count)]
+
+
+def _sampled(type_: EntityType, seed: int, number: int, names: Names) -> Entity:
+    attributes = profile(type_, seed, number)
+    return Entity(
+        id=sampled_id(type_, seed, number),
+        name=names.of(number, attributes.get("gender")),
+        attributes=attributes,
+        entity_type_id=type_.id,
+    )
 
 
 def first_free(
@@ -72,9 +75,11 @@ def sampled_id(type_: EntityType, seed: int, number: int) -> str:
 
 
 class Names:
-    """The names of a type, shuffled, one for each number. When all are used up they come again, with a number: `Ana 2`.
+    """The names of a type, shuffled, one for each number.
 
-    A type that has none gives its own name and the number: `Human 1`, `Human 2`.
+    If the type has known women's and men's names, members whose attribute `gender` is known get a name that fits it.
+    After the last name, given names and family names are combined anew. Names of other types repeat with a number:
+    `Ana 2`. A type without names uses its own name and the number: `Human 1`, `Human 2`.
     """
 
     def __init__(self, type_: EntityType, seed: int) -> None:
@@ -82,14 +87,24 @@ class Names:
         self._seed = seed
         self._names = list(dict.fromkeys(type_.names))
         self._orders: dict[int, list[str]] = {}
+        self._pools = [self._pool(names) for names in (WOMEN, MEN)] if type_.dimension("gender") is not None else []
 
-    def of(self, number: int) -> str:
+    def of(self, number: int, gender: Value | None = None) -> str:
         """The name of the entity of this number, from 1 on."""
         if not self._names:
             return _numbered(self._type.name, number)
+        if gender is not None and all(self._pools):
+            names = GENDERS.get(str(gender).casefold())
+            pool = self._pools[number % 2 if names is None else names is MEN]
+            return _combined(pool, number)
         turn, place = divmod(number - 1, len(self._names))
         name = self._order(turn)[place]
         return name if turn == 0 else _numbered(name, turn + 1)
+
+    def _pool(self, given: Collection[str]) -> list[tuple[str, str]]:
+        """The names whose given name is one of these, as given name and family name, in an order of their own."""
+        split = [name.rpartition(" ")[::2] for name in self._order(0)]
+        return [(first, last) for first, last in split if first in given]
 
     def _order(self, turn: int) -> list[str]:
         if turn not in self._orders:
@@ -97,6 +112,14 @@ class Names:
             Random(f"{self._seed}/{self._type.id}/names/{turn}").shuffle(shuffled)
             self._orders = {turn: shuffled}  # numbers come one after the other: no other turn is needed again
         return self._orders[turn]
+
+
+def _combined(pool: Sequence[tuple[str, str]], number: int) -> str:
+    """A name of the pool; in later turns with the family name of another. All are different for len(pool)² numbers."""
+    turn, place = divmod(number - 1, len(pool))
+    again, shift = divmod(turn, len(pool))
+    name = f"{pool[place][0]} {pool[(place + shift) % len(pool)][1]}"
+    return name if again == 0 else _numbered(name, again + 1)
 
 
 def _numbered(name: str, number: int) -> str:
