@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-all campaign coverage test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -39,6 +39,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The documentation site, in build/site. Warnings are errors. Needs no network once `.venv` is set up.
+docs: $(READY)
+	$(BIN)/python scripts/docs.py
 
 # A real llama.cpp server with a real small model, driven by the live transport.
 test-llamacpp: $(MODEL)

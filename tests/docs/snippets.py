@@ -22,8 +22,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -31,7 +33,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "coming-from").glob("*.md")),
 ]
-SECONDS = 120
+SECONDS = 240
 """A block that takes longer has failed."""
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE)
 EXEMPTION = re.compile(r"<!-- no-run: (.+?) -->\s*\Z")
@@ -103,8 +105,8 @@ class Reader:
 
     folder: Path
     environment: Mapping[str, str]
-    servers: list[int] = field(default_factory=list)
-    """Process groups with something that goes on after its block."""
+    started: list[subprocess.Popen[Any]] = field(default_factory=list)
+    """What was started, each in a process group of its own, which may go on after its block."""
     python: subprocess.Popen[str] | None = None
 
     def follow(self, path: Path) -> int:
@@ -148,7 +150,7 @@ class Reader:
                 stderr=stderr,
                 start_new_session=True,
             )
-            self.servers.append(process.pid)
+            self.started.append(process)
             try:
                 code = process.wait(SECONDS)
             except subprocess.TimeoutExpired:
@@ -171,7 +173,7 @@ class Reader:
                 text=True,
                 start_new_session=True,
             )
-            self.servers.append(self.python.pid)
+            self.started.append(self.python)
         assert self.python.stdin
         assert self.python.stdout
         name = f"{block}"
@@ -182,13 +184,10 @@ class Reader:
 
     def close(self) -> None:
         """End whatever the page started."""
-        for group in self.servers:
-            try:
-                os.killpg(group, signal.SIGTERM)
-            except ProcessLookupError:
-                continue
-        if self.python is not None:
-            self.python.communicate()
+        for process in self.started:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.communicate()
 
 
 def answers(out: Path, err: Path) -> bool:

@@ -27,6 +27,8 @@ OPTIONS = "Options"
 LAST = ("How fast", "Limits", "Common options")
 """Groups that come at the end of a help text."""
 MOST_COMPLETED = 50
+MOST_SHOWN = 12
+"""A command with more options than this shows the usual ones, and all of them with --help-all."""
 
 
 class AsWritten(click.ParamType[Any]):
@@ -127,8 +129,9 @@ class Command(click.Command):
         self.run = run
         self.fields = {field.name: field for field in fields}
         params: list[click.Parameter] = [_parameter(field) for field in fields]
-        if any(field.flag.usual for field in fields):
-            show = "Show all options, in groups."
+        self.has_short_help = len(fields) > MOST_SHOWN and any(field.flag.usual for field in fields)
+        if self.has_short_help:
+            show = f"Show all {len(fields)} options."
             params.append(click.Option(["--help-all"], is_flag=True, is_eager=True, help=show, callback=_show_all))
         super().__init__(name, params=params, help=help, context_settings=dict(HELP))
 
@@ -166,14 +169,14 @@ class Command(click.Command):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options in groups; all of them where none is marked as usual, or where all are asked for."""
-        short = any(field.flag.usual for field in self.fields.values()) and not ctx.meta.get(HELP_ALL, False)
+        """The usual options in one list, or all of them in groups."""
+        short = self.has_short_help and not ctx.meta.get(HELP_ALL, False)
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             field = getattr(param, "field", None)
             if short and field is not None and not (field.flag.usual or field.flag.argument):
                 continue
-            group = OPTIONS if field is None else field.flag.group or OPTIONS
+            group = OPTIONS if field is None or short else field.flag.group or OPTIONS
             group = "Arguments" if isinstance(param, click.Argument) else group
             if (row := _help_row(param, ctx, short=short)) is not None:
                 groups.setdefault(group, []).append(row)

@@ -16,7 +16,7 @@ RunName = Annotated[
     Meta(description="The id or the name of a run."),
     Flag(argument=True, metavar="RUN", completes="runs"),
 ]
-Json = Annotated[bool, Meta(description="Print one JSON object on standard output."), Flag(group=COMMON, usual=True)]
+Json = Annotated[bool, Meta(description="Print one JSON object on standard output."), Flag(group=COMMON)]
 Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
 Estimate = Annotated[
     bool,
@@ -33,13 +33,13 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
     store: Annotated[
         str,
         Meta(description="The file that holds the runs."),
-        Flag(variable="GROUNDSWELL_STORE", metavar="PATH", group=COMMON, usual=True, completes="files"),
+        Flag(variable="GROUNDSWELL_STORE", metavar="PATH", group=COMMON, completes="files"),
     ] = DEFAULT_STORE
     json: Json = False
     verbose: Annotated[
         bool,
         Meta(description="Say more: what is sent and retried, and tracebacks of errors."),
-        Flag("-v", group=COMMON, usual=True),
+        Flag("-v", group=COMMON),
     ] = False
 
 
@@ -55,7 +55,7 @@ class Terminal(StoreFlags, frozen=True, kw_only=True):
     config: Annotated[
         Path | None,
         Meta(description="Options from a TOML file; flags go before it."),
-        Flag(metavar="FILE.toml", group=COMMON, usual=True, completes="files"),
+        Flag(metavar="FILE.toml", group=COMMON, completes="files"),
     ] = None
     print_config: Annotated[
         bool,

@@ -508,7 +508,7 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             description="How models are reached: at once (live), by the provider's batch API at half price (batch), or "
             "whichever is better by --deadline and price (auto). (live)"
         ),
-        Flag(group=COMMON, usual=True),
+        Flag(group=COMMON),
     ] = None
     batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
@@ -606,7 +606,7 @@ class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True
     seed: Annotated[
         int,
         Meta(ge=-(2**63), le=2**63 - 1, description="The seed of all that is random."),
-        Flag(metavar="N", usual=True),
+        Flag(metavar="N"),
     ] = 0
 
 
