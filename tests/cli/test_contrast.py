@@ -45,11 +45,14 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
     assert told.startswith(
         "spoken, less narrated\n  method: speaker against narrator\n  entities: 10 and 10, 10 in both\n"
     )
-    assert told.count("paired: 20 answers by the same entity in the same combination and replicate") == 2
+    assert (
+        told.count("paired by simulation: 20 pairs of answers by the same entity in the same combination and replicate")
+        == 2
+    )
     heads = r"^spoken +narrated +difference \(95% interval\) +in the change\n +\d\.\d\d +\d\.\d\d +[+−]?\d\.\d\d "
     assert re.search(heads, told, re.MULTILINE)
     assert re.search(r"^option +spoken +narrated +difference", told, re.MULTILINE)
-    assert "why is left out: free text has no figures" in told
+    assert "why was left out: free text cannot be compared" in told
     for name in (first, f"batch-{first}"):
         assert cli("contrast", name, "narrated").stdout == told
 
@@ -59,10 +62,10 @@ def test_alone_and_in_pairs_by_what_was_named(cli: CommandLine) -> None:
     alone, pairs = simulated(cli, "alone", 1), simulated(cli, "pairs", 2, "--by", "parent")
     told = cli("contrast", "alone", "pairs", "--by", "motto").stdout
     assert "interaction_size: 1 against 2" in told
-    assert re.search(r"^paired: \d+ entities that answered in both, each compared with itself", told, re.MULTILINE)
-    assert len(re.findall(r"^by parent: .* \(p [\d.]+, Holm [\d.]+ among 1\)$", told, re.MULTILINE)) == 2
+    assert re.search(r"^paired by entity: \d+ entities that answered in both batches", told, re.MULTILINE)
+    assert len(re.findall(r"^by parent: .* \(p = [\d.]+; Holm-adjusted p = [\d.]+, 1 test\)$", told, re.MULTILINE)) == 2
     assert re.search(r"^parent +entities +alone +pairs +difference .* less that of the others$", told, re.MULTILINE)
-    assert "by motto: no groups: its texts" in told
+    assert "by motto: no breakdown: its values" in told
     found = cli.json("contrast", "alone", "pairs")
     assert (found["run"], found["other_run"]) == (alone, pairs)
     assert [each["pairing"] for each in found["contrast"]["questions"]] == ["entity", "entity"]

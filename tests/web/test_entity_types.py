@@ -51,7 +51,7 @@ def test_a_template_that_is_not_there(shared: Api, name: str) -> None:
 
 
 def test_those_that_are_there_are_named(shared: Api) -> None:
-    assert "there are fantasy_character, human" in shared("GET", "/templates/martian", 404)["message"]
+    assert "must be one of fantasy_character, human" in shared("GET", "/templates/martian", 404)["message"]
 
 
 def test_a_type_is_made_shown_changed_and_deleted(api: Api) -> None:
@@ -151,7 +151,7 @@ def test_a_type_that_its_entities_would_not_fit(api: Api) -> None:
     api("POST", "/entities", 201, json={"name": "Ana", "entity_type_id": "voter", "attributes": {"age": 80}})
     told = api("PUT", "/entity-types/voter", 422, json={**VOTER, "dimensions": [{**AGE, "max_value": 70}]})
     assert fields(told) == ["dimensions"]
-    assert "would not fit any more" in told["message"]
+    assert "would no longer conform" in told["message"]
     assert api("GET", "/entity-types/voter") == VOTER
 
 

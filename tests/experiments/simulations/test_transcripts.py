@@ -65,9 +65,9 @@ def test_what_became_of_lines_and_answers_is_told(tmp_path: Path) -> None:
     ]
     assert [message.side for message in found.messages] == [0, 1]
     assert found.notes == (
-        "Bob, asked why before the talk: no answer (is <empty>)",
-        f"Ann <b>, asked why after the talk: {NASTY}",
-        "Ann <b>, asked sure after the talk: 3",
+        "Bob answers why: no answer (is <empty>) (before)",
+        f"Ann <b> answers why: {NASTY} (after)",
+        "Ann <b> answers sure: 3 (after)",
     )
 
 
