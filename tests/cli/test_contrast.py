@@ -42,9 +42,7 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
     first = simulated(cli, "spoken", 2)
     simulated(cli, "narrated", 2, "--method", "narrator")
     told = cli("contrast", "spoken", "narrated").stdout
-    assert told.startswith(
-        "spoken, less narrated\n  method: speaker against narrator\n  entities: 10 and 10, 10 in both\n"
-    )
+    assert told.startswith("spoken minus narrated\n  method: speaker and narrator\n  entities: 10 and 10, 10 in both\n")
     assert (
         told.count("paired by simulation: 20 pairs of answers by the same entity in the same combination and replicate")
         == 2
@@ -61,7 +59,7 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
 def test_alone_and_in_pairs_by_what_was_named(cli: CommandLine) -> None:
     alone, pairs = simulated(cli, "alone", 1), simulated(cli, "pairs", 2, "--by", "parent")
     told = cli("contrast", "alone", "pairs", "--by", "motto").stdout
-    assert "interaction_size: 1 against 2" in told
+    assert "interaction_size: 1 and 2" in told
     assert re.search(r"^paired by entity: \d+ entities that answered in both batches", told, re.MULTILINE)
     assert len(re.findall(r"^by parent: .* \(p = [\d.]+; Holm-adjusted p = [\d.]+, 1 test\)$", told, re.MULTILINE)) == 2
     assert re.search(r"^parent +entities +alone +pairs +difference .* less that of the others$", told, re.MULTILINE)
@@ -76,10 +74,12 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     simulated(cli, "one", 1)
     Path("sheet.json").write_text(json.dumps(SHEET[2:]))
     simulated(cli, "other", 1)
-    assert "one and one are the same batch: give two" in cli("contrast", "one", "one", status=2).stderr
+    assert (
+        "one and one are the same batch; give two different batches" in cli("contrast", "one", "one", status=2).stderr
+    )
     assert "error: no run 'gone'" in cli("contrast", "one", "gone", status=1).stderr
     told = cli("contrast", "one", "other", status=2).stderr
-    assert "the two batches have no question in common that can be compared: agree: the second batch does not" in told
+    assert "the two batches have no question that can be compared: agree: the second batch does not" in told
     sim = cli.json("runs", "show", "one")["run_id"]
     single = cli.json("simulate", "--continue", f"sim-{sim}-1")["run_id"]
     assert f"{single}: is no batch of simulations" in cli("contrast", "one", single, status=2).stderr

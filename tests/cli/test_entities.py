@@ -91,13 +91,13 @@ def test_an_entity_by_hand(cli: CommandLine) -> None:
         (("delete", "human-7-1", "ghost", "--yes"), 1, "no entity 'ghost'"),
         (("delete", "ghost"), 1, "no entity 'ghost'"),
         (("types", "delete", "ghost"), 1, "no entity type 'ghost'"),
-        (("list", "--type", "humna"), 1, "no entity type 'humna'; there is 'human'"),
+        (("list", "--type", "humna"), 1, "no entity type 'humna'; the store has 'human'"),
         (("types", "show", "ghost"), 1, "no entity type 'ghost'"),
         (("types", "add"), 2, "either FILE.json or --template NAME"),
         (("types", "add", "--template", "ghost"), 2, "must be one of fantasy_character, human, organization"),
         (("types", "add", "--template", "human"), 1, "'human' already.*groundswell entities types change FILE.json"),
         (("types", "delete", "human", "--yes"), 2, "3 entities have this type.*--with-entities"),
-        (("export", "x.txt"), 2, "x.txt: its name does not say.*--format"),
+        (("export", "x.txt"), 2, "x.txt: unknown file extension.*--format"),
         (("export", "-", "--format", "csv", "--json"), 2, "--json"),
         (("import", "nowhere.csv"), 2, "nowhere.csv: No such file"),
         (("templates", "ghost"), 2, "template 'ghost'"),
@@ -143,8 +143,8 @@ def test_a_type_is_changed_where_its_entities_still_fit(people: CommandLine, tmp
     human = people.json("entities", "types", "show", "human")
     file.write_text(json.dumps(human | {"name": "Person", "names": []}))
     done = people("entities", "types", "change", str(file))
-    assert done.stdout.startswith("human is changed: Person, with ")
-    assert "sampled members will be called Person 1, Person 2 and so on" in done.stderr
+    assert done.stdout.startswith("Changed human: Person, ")
+    assert "Sampled entities will be called Person 1, Person 2 and so on" in done.stderr
     assert people.json("entities", "types", "show", "human")["name"] == "Person"
     file.write_text(json.dumps(human | {"dimensions": []}))
     assert "would no longer conform" in people("entities", "types", "change", str(file), status=2).stderr
@@ -209,7 +209,7 @@ def test_entities_are_written_once_however_often_that_is_said(cli: CommandLine) 
 
 def test_a_run_that_wrote_nothing_has_nothing_to_keep(cli: CommandLine) -> None:
     run = cli.run()["run_id"]
-    assert "wrote no entities" in cli("entities", "keep", run, status=1).stderr
+    assert "is not a completed" in cli("entities", "keep", run, status=1).stderr
 
 
 def test_what_a_resumed_run_wrote_is_kept_by_hand(cli: CommandLine) -> None:

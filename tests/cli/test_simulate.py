@@ -79,9 +79,7 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     assert "4 of 4 simulations are usable: 4 of 15 possible combinations of 6 entities, in pairs.\n" in done.stdout
     assert re.search(r"^The conversations have 32 lines of \d+\.\d words on average", done.stdout, re.MULTILINE)
     assert "report: results/climate/report.html\n" in done.stdout
-    assert re.search(
-        r"^continue a simulation: groundswell simulate --continue sim-\w{10}-1 ", done.stdout, re.MULTILINE
-    )
+    assert re.search(r"^continue a simulation: groundswell simulate --continue sim-\w{10}-1", done.stdout, re.MULTILINE)
     assert {path.name for path in Path("results/climate").iterdir()} == FILES
     assert len(rows("results/climate/lines.csv")) == 32
     found = json.loads(Path("results/climate/simulations.json").read_bytes())
@@ -135,9 +133,7 @@ def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
 def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[1:2], "before": True}))
     told = cli(*line("--questions", "sheet.json", "--out", "mine", size=1)).stdout
-    changed = (
-        r"No significant change in warm during the conversation: [+−]?\d\.\d\d .*, from a mean of \d\.\d\d before\."
-    )
+    changed = r"No significant change in warm during the conversation: [+−]?\d\.\d\d .*, from a mean of .* before\."
     assert re.search(f"^{changed}$", told, re.MULTILINE)
     assert re.search(r"^question +scale +answers +mean +sd +before +change$", told, re.MULTILINE)
     assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
@@ -149,7 +145,7 @@ def test_what_was_named_in_advance_is_told_in_full(cli: CommandLine) -> None:
     values = r"\(p = [\d.]+; Holm-adjusted p = [\d.]+, 2 tests\)"
     for name in ("town", "age"):
         assert (
-            len(re.findall(rf"^No significant difference in \w+ .*by {name} {values}", done.stdout, re.MULTILINE)) == 2
+            len(re.findall(rf"^No significant difference in \w+ by .*{name} {values}", done.stdout, re.MULTILINE)) == 2
         )
         assert (
             len(re.findall(rf"^No significant difference in the change in .*by {name} {values}", done.stdout, re.M))
@@ -227,7 +223,10 @@ def test_options_as_data(cli: CommandLine) -> None:
         ({"entities": [{"nam": "Ann"}]}, "entities: entities[0]: unknown field 'nam'; allowed are id, name"),
         ({"entities": people, "questions": [{"id": "a"}]}, "questions: [0]: text is missing"),
         ({"entities": people, "questions": {"question": []}}, "questions: question is not known"),
-        ({"entities": people, "questions": [{"id": "a", "text": " "}]}, "questions: question 'a', text: nothing"),
+        (
+            {"entities": people, "questions": [{"id": "a", "text": " "}]},
+            "questions: question 'a', text: must not be empty",
+        ),
         ({"entities": people, "by": "sex"}, "by: no entity has an attribute 'sex'"),
         ({"entities": people, "num_simulations": 16}, "num_simulations 16: 6 entities have only 15"),
         ({"continue": "sim-x-1", "entities": people}, "entities cannot be combined with continue"),
@@ -275,7 +274,7 @@ def test_the_report_of_a_batch_is_written_again(cli: CommandLine) -> None:
     assert "report: mine/report.html\n" in cli("runs", "report", "b", "--out", "mine").stdout
     assert {path.name for path in Path("mine").iterdir()} == FILES - {"config.toml"}
     cli.json(*line("--name", "c", "--seed", "1"))
-    assert "simulations are not pooled" in cli("runs", "report", "b", "c", status=2).stderr
+    assert "simulation runs cannot be pooled" in cli("runs", "report", "b", "c", status=2).stderr
 
 
 @pytest.mark.slow
@@ -394,7 +393,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         "3",
         before["models"],
     )
-    assert "2 lines before this." in done.stdout
+    assert "2 earlier lines not shown." in done.stdout
     assert "now has 3 turns" in done.stdout
     assert len(rows("more/answers.csv")) == 6
     again = cli("simulate", "--continue", sim, "--n-turns", "2")
@@ -408,21 +407,21 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
     ("words", "said"),
     [
         (line()[:1], "--entities is required; give comma-separated ids"),
-        (line()[:3], "--context: is missing"),
-        (line()[:5], "--interaction-size: is missing"),
-        (line()[:7], "--num-simulations: is missing"),
+        (line()[:3], "--context is required"),
+        (line()[:5], "--interaction-size is required"),
+        (line()[:7], "--num-simulations is required"),
         (line(count=16), "--num-simulations 16: 6 entities have only 15 different combinations of 2"),
         (
             line(size=6, count=3),
             "--num-simulations 3: 6 entities have only 1 different combination of 6; set it to at most 1, or set "
             "replicates to 3 to run",
         ),
-        (line(size=7), "--interaction-size 7: must be at least 1 and at most 6: 6 entities are given"),
+        (line(size=7), "--interaction-size 7: must be from 1 to 6, the number of entities given"),
         (line(entities="gone.json"), "--entities gone.json: file not found"),
         (line(entities="ann,,bob"), "--entities: an id is empty"),
-        (line(entities="ann,bob"), "--entities: there is no store"),
+        (line(entities="ann,bob"), "--entities: store "),
         (line(context="gone.txt"), "--context gone.txt: file not found"),
-        (line(context="  "), "--context: is empty"),
+        (line(context="  "), "--context is empty"),
         (line("--n-turns", "9999"), "--n-turns 9999: must be at most 200"),
         (line("--model", "emulated/echo"), "--model: 2 models given, only one is allowed"),
         (line("--questions", "gone.json"), "--questions gone.json: file not found"),
@@ -447,7 +446,7 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
     ("written", "said"),
     [
         ("[1]", r"questions\[0\]: must be an object, and is a whole number"),
-        ("[]", "questions: 0 given; there must be 1 to 50"),
+        ("[]", "questions: 0 given; must be 1 to 50"),
         ("{", "not valid JSON|Input data was truncated"),
         ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: lowest is not known; there are id, text"),
         ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
@@ -456,7 +455,7 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
             '[{"id": "a", "text": "b", "type": "likert"}]',
             r"questions\[0\].type: 'likert' is not known; there are choice, scale, text",
         ),
-        ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: two have the id 'a'"),
+        ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: the id 'a' is used twice"),
         ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),
     ],
     ids=["number", "none", "broken", "field", "missing", "kind", "type", "twice", "options"],
@@ -472,7 +471,7 @@ def test_ids_that_are_not_there_are_named(cli: CommandLine) -> None:
     told = cli(*line(entities="ann,zoe,yan"), status=2).stderr
     assert "error: --entities: no entities 'zoe', 'yan': list the entities with `groundswell entities list`" in told
     Path("ids.json").write_text('["ann", 1]')
-    assert "some entries are ids and others are not" in cli(*line(entities="ids.json"), status=2).stderr
+    assert "ids and whole entities are mixed" in cli(*line(entities="ids.json"), status=2).stderr
     Path("ids.json").write_text('{"ids": ["ann"]}')
     assert "unknown field 'ids'; give ids as a plain list" in cli(*line(entities="ids.json"), status=2).stderr
 
@@ -484,7 +483,7 @@ def test_a_type_stands_for_all_its_entities(cli: CommandLine) -> None:
     told = cli(*line(entities="humans,human-0-1,zoe"), status=2).stderr
     assert "no entities 'humans', 'zoe'; did you mean the entity type 'human'?" in told
     told = cli(*line(entities="organization"), status=2).stderr
-    assert "--entities organization: this entity type has no entities yet: groundswell entities sample" in told
+    assert "--entities organization: this entity type has no entities yet; create some with" in told
 
 
 def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> None:

@@ -32,12 +32,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "more together than there are": (
         {"size": 5, "simulations": 2},
         "interaction_size",
-        "from 1 to 4, the number of entities given",
+        "from 1 to 4, the number of",
     ),
     "nobody together": ({"size": 0, "simulations": 2}, "interaction_size", "must be from 1 to 4"),
     "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is given twice"),
     "nobody": ({"entities": (), "size": 1}, "entity_ids", "0 entities given"),
-    "no replicate": ({"replicates": 0}, "replicates", "must be from 1 to 4"),
+    "no replicate": ({"replicates": 0}, "replicates", "at least 1"),
     "an attribute that nobody has": (
         {"by": ("age", "sex")},
         "by",

@@ -158,19 +158,17 @@ def test_findings_say_how_many_what_changed_and_which_groups_differ(tmp_path: Pa
         r"^agree \(Do you <b>agree</b>\?\): ‘(yes|no)’ \d+\.\d% \(95% interval .*; 32 of 32 answered\.$", said, re.M
     )
     apart = r"‘yes’ 0\.0% for Rom, 100\.0% for Ulm"
-    assert re.search(
-        rf"^agree differs by town \(p = 0\.\d+; Holm-adjusted p = 0\.\d+, 1 test\): {apart}\.$", said, re.M
-    )
+    assert re.search(rf"^agree differs by town \(p = 0\.\d+; Holm-adjusted p = .*, 1 test\): {apart}\.$", said, re.M)
     assert re.search(r"^warm .*: mean 4\.\d+ \(95% interval .* on a scale from 1 to 5; 32 of 32 answered", said, re.M)
     assert re.search(
-        r"^During the conversation, the mean of warm rose by \+2\.\d+ \(95% interval [\d.]+ to [\d.]+\), from a mean",
+        r"^During the conversation, the mean of warm rose by \+2\.\d+ \(95% interval .*\), from a mean",
         said,
         re.M,
     )
     assert re.search(
         r"^Exploratory: no significant difference in warm by any other attribute; .* of age \(p", said, re.M
     )
-    assert "why (Why?): 32 of 32 answered, with 3.0 words each." in said
+    assert "why (Why?): 32 of 32 answered, 3.0 words on average." in said
 
 
 def test_figures_without_intervals_say_why(tmp_path: Path) -> None:
@@ -178,7 +176,7 @@ def test_figures_without_intervals_say_why(tmp_path: Path) -> None:
     report = report_on(tmp_path / "s.db", batch)
     assert "(no interval: fewer than 5 entities)" in lines_of(report)
     assert "No breakdown by motto: its values are mostly unique" in lines_of(report)
-    assert "No interval, for some: fewer than 5 entities." in table_of(report, "choices").caption
+    assert "Some values have no interval: fewer than 5 entities." in table_of(report, "choices").caption
     assert "differ by" not in lines_of(report)
 
 
@@ -274,7 +272,7 @@ def test_a_simulation_on_its_own(tmp_path: Path) -> None:
         assert len(Walked(page_of(report)).transcripts) == 1
     lost = plant_single(tmp_path / "t.db", Single(spec, "mine"), MISSING)
     with report_of(tmp_path / "t.db", lost) as report:
-        assert lines_of(report) == "The talk is missing."
+        assert lines_of(report) == "The conversation is missing."
 
 
 def test_data_tables_say_who_sat_where_with_which_model(tmp_path: Path) -> None:

@@ -188,9 +188,9 @@ LEFT_OUT: dict[str, tuple[Question, Question, str]] = {
         msgspec.structs.replace(CHOICE, options=("yes", "perhaps")),
         "its options differ",
     ),
-    "another type": (CHOICE, Question("vote", "?"), "it is of another type there"),
+    "another type": (CHOICE, Question("vote", "?"), "its type differs"),
     "free text": (TEXT, TEXT, "free text cannot be compared"),
-    "not asked": (SCALE, CHOICE, "the second batch does not ask it"),
+    "not asked": (SCALE, CHOICE, "the second batch does not have it"),
 }
 
 
@@ -201,15 +201,13 @@ def test_questions_that_are_not_the_same_are_left_out(one: Question, other: Ques
     found = contrast(first, second)
     assert [each.id for each in found.questions] == ["both"]
     assert found.left_out[one.id] == why
-    with pytest.raises(SettingsError, match=f"no question in common.*{one.id}: {why}"):
+    with pytest.raises(SettingsError, match=f"no question that can be compared.*{one.id}: {why}"):
         contrast(taken(lambda *_: 4, one), taken(lambda *_: 4, other))
 
 
 def test_batches_without_questions_have_nothing_to_compare() -> None:
     batch = msgspec.structs.replace(taken(lambda *_: 4).batch, rules=Rules("m/m"))
-    with pytest.raises(
-        SettingsError, match="no question in common that can be compared; ask both the same --questions"
-    ):
+    with pytest.raises(SettingsError, match="no question that can be compared; run both with the same --questions"):
         contrast(Taken(batch, []), Taken(batch, []))
 
 

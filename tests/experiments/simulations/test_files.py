@@ -228,8 +228,8 @@ def test_tables_that_others_made_are_read(delimiter: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "x.csv, row 1: there is no column 'name'"),
-        ("id,age\na,3\n", "x.csv, row 1: there is no column 'name'"),
+        ("", "x.csv, row 1: the column 'name' is missing"),
+        ("id,age\na,3\n", "x.csv, row 1: the column 'name' is missing"),
         ("name,,age\n", "x.csv, row 1: column 2 has no name"),
         ("name,age,age\n", "x.csv, row 1: column 'age' occurs twice"),
         ("name,age,attributes.age\n", "x.csv, row 1: column 'attributes.age' occurs twice"),
@@ -237,7 +237,7 @@ def test_tables_that_others_made_are_read(delimiter: str) -> None:
         ("name,entity_type_id,age\n\nAnn,person,300\n", "x.csv, row 3, column 'age': 300 is not from 0 to 120"),
         ("name,entity_type_id,age\nAnn,person,old\n", "x.csv, row 2, column 'age': 'old' is no whole number"),
         ("name,entity_type_id,agee\nAnn,person,3\n", "x.csv, row 2, column 'agee': type 'Person' has no such"),
-        ("name,entity_type_id\nAnn,ghost\n", "x.csv, row 2, column 'entity_type_id': there is no entity type 'ghost'"),
+        ("name,entity_type_id\nAnn,ghost\n", "x.csv, row 2, column 'entity_type_id': no entity type 'ghost'"),
         ("name,id\nAnn,a b\n", "x.csv, row 2: id 'a b'"),
         ("name,id\n,a\n", "x.csv, row 2, column 'name': is empty"),
         ("name,age,town\nAnn,3\n", "x.csv, row 2: 2 cells, but the header has 3 columns"),

@@ -696,7 +696,7 @@ def contrast_blocks(found: Contrast) -> Iterator[Block]:
     altered = f", {found.altered:,} of these changed" if found.altered else ""
     yield Text(
         id="contrast",
-        title=f"{found.one} compared with {found.other}",
+        title=f"{found.one} minus {found.other}",
         lines=[
             *(f"  {name}: {_setting(one)} and {_setting(other)}" for name, (one, other) in found.differ.items()),
             *([] if found.differ else ["  settings: identical"]),
