@@ -82,7 +82,7 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     assert "the two batches have no question that can be compared: agree: the second batch does not" in told
     sim = cli.json("runs", "show", "one")["run_id"]
     single = cli.json("simulate", "--continue", f"sim-{sim}-1")["run_id"]
-    assert f"{single}: is no batch of simulations" in cli("contrast", "one", single, status=2).stderr
+    assert f"{single} is not a simulation batch" in cli("contrast", "one", single, status=2).stderr
 
 
 def test_an_attribute_that_nobody_has_is_told_by_its_flag(cli: CommandLine) -> None:
