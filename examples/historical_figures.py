@@ -1,11 +1,11 @@
-"""Ten historical figures discuss the ethics of artificial intelligence in pairs, and say afterwards what they think.
+"""Ten historical figures discuss the ethics of artificial intelligence in pairs, then answer two questions.
 
 python examples/historical_figures.py
 python examples/historical_figures.py --model openai/gpt-4o-mini --num-simulations 45
 
-The first line needs no key: 20 of the 45 pairs talk on the small model of this machine, in a few minutes. Turns are
-short there, and what it says is not wise; a larger model talks better. The same command again asks nothing: its run is
-there already.
+The first command needs no key: 20 of the 45 pairs talk on the embedded model, in a few minutes. It writes short and
+simple lines; a larger model writes better ones. Running the same command again sends nothing, because the run is
+complete.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from groundswell.cli.app import main
 HERE = Path(__file__).parent
 CONTEXT = "Discuss the ethics of artificial intelligence"
 LOCAL_WORDS, WORDS = 40, 200
-"""How long a speech may be, in tokens: on the model of this machine, and on others."""
+"""Maximum number of tokens per line: on the embedded model, and on others."""
 
 
 def parse_options(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", metavar="MODEL", help="who speaks for all of them (the embedded model)")
-    parser.add_argument("--num-simulations", type=int, default=20, metavar="N", help="pairs, of 45 (20)")
-    parser.add_argument("--seed", type=int, default=0, help="what pairs and replies are drawn by (0)")
+    parser.add_argument("--model", metavar="MODEL", help="model that speaks (default: the embedded model)")
+    parser.add_argument("--num-simulations", type=int, default=20, metavar="N", help="pairs, of 45 (default: 20)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random draws (default: 0)")
     return parser.parse_args(words)
 
 
 def command(options: argparse.Namespace) -> list[str]:
-    """The same as a command line of `groundswell`."""
+    """The arguments for `groundswell`."""
     local = options.model is None or options.model.startswith("local/")
     words = ["simulate", "--context", CONTEXT, "--interaction-size", "2"]
     words += ["--entities", str(HERE / "historical_figures.json")]

@@ -10,8 +10,9 @@ python3 examples/run_batch_simulation.py \\
     --n-turns 2 \\
     --simulation-rounds 1
 
-Entities come from the store (`groundswell entities add`, `sample`, `import`) by their ids, or from a file of whole
-entities. The model is the embedded one, unless --model names another. The same command again goes on with its run.
+Entities are given by id from the store (create them with `groundswell entities add`, `sample` or `import`) or as a
+file of whole entities. The default model is the embedded one; set another with --model. Running the same command again
+continues the run.
 """
 
 from __future__ import annotations

@@ -42,14 +42,15 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
     first = simulated(cli, "spoken", 2)
     simulated(cli, "narrated", 2, "--method", "narrator")
     told = cli("contrast", "spoken", "narrated").stdout
-    assert told.startswith(
-        "spoken, less narrated\n  method: speaker against narrator\n  entities: 10 and 10, 10 in both\n"
+    assert told.startswith("spoken minus narrated\n  method: speaker and narrator\n  entities: 10 and 10, 10 in both\n")
+    assert (
+        told.count("paired by simulation: 20 pairs of answers by the same entity in the same combination and replicate")
+        == 2
     )
-    assert told.count("paired: 20 answers by the same entity in the same combination and replicate") == 2
     heads = r"^spoken +narrated +difference \(95% interval\) +in the change\n +\d\.\d\d +\d\.\d\d +[+−]?\d\.\d\d "
     assert re.search(heads, told, re.MULTILINE)
     assert re.search(r"^option +spoken +narrated +difference", told, re.MULTILINE)
-    assert "why is left out: free text has no figures" in told
+    assert "why was left out: free text cannot be compared" in told
     for name in (first, f"batch-{first}"):
         assert cli("contrast", name, "narrated").stdout == told
 
@@ -58,11 +59,11 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
 def test_alone_and_in_pairs_by_what_was_named(cli: CommandLine) -> None:
     alone, pairs = simulated(cli, "alone", 1), simulated(cli, "pairs", 2, "--by", "parent")
     told = cli("contrast", "alone", "pairs", "--by", "motto").stdout
-    assert "interaction_size: 1 against 2" in told
-    assert re.search(r"^paired: \d+ entities that answered in both, each compared with itself", told, re.MULTILINE)
-    assert len(re.findall(r"^by parent: .* \(p [\d.]+, Holm [\d.]+ among 1\)$", told, re.MULTILINE)) == 2
+    assert "interaction_size: 1 and 2" in told
+    assert re.search(r"^paired by entity: \d+ entities that answered in both batches", told, re.MULTILINE)
+    assert len(re.findall(r"^by parent: .* \(p = [\d.]+; Holm-adjusted p = [\d.]+, 1 test\)$", told, re.MULTILINE)) == 2
     assert re.search(r"^parent +entities +alone +pairs +difference .* less that of the others$", told, re.MULTILINE)
-    assert "by motto: no groups: its texts" in told
+    assert "by motto: no breakdown: its values" in told
     found = cli.json("contrast", "alone", "pairs")
     assert (found["run"], found["other_run"]) == (alone, pairs)
     assert [each["pairing"] for each in found["contrast"]["questions"]] == ["entity", "entity"]
@@ -73,13 +74,15 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     simulated(cli, "one", 1)
     Path("sheet.json").write_text(json.dumps(SHEET[2:]))
     simulated(cli, "other", 1)
-    assert "one and one are the same batch: give two" in cli("contrast", "one", "one", status=2).stderr
+    assert (
+        "one and one are the same batch; give two different batches" in cli("contrast", "one", "one", status=2).stderr
+    )
     assert "error: no run 'gone'" in cli("contrast", "one", "gone", status=1).stderr
     told = cli("contrast", "one", "other", status=2).stderr
-    assert "the two batches have no question in common that can be compared: agree: the second batch does not" in told
+    assert "the two batches have no question that can be compared: agree: the second batch does not" in told
     sim = cli.json("runs", "show", "one")["run_id"]
     single = cli.json("simulate", "--continue", f"sim-{sim}-1")["run_id"]
-    assert f"{single}: is no batch of simulations" in cli("contrast", "one", single, status=2).stderr
+    assert f"{single} is not a simulation batch" in cli("contrast", "one", single, status=2).stderr
 
 
 def test_an_attribute_that_nobody_has_is_told_by_its_flag(cli: CommandLine) -> None:

@@ -50,9 +50,9 @@ def test_sampled_entities_are_listed_and_shown(people: CommandLine) -> None:
 
 def test_samples_go_on_and_do_not_repeat(people: CommandLine) -> None:
     again = people("entities", "sample", "--type", "human", "--count", "3", "--seed", "7", status=1)
-    assert "give another --seed, or go on with --first 4" in again.stderr
+    assert "use another --seed, or continue with --first 4" in again.stderr
     more = people("entities", "sample", "--type", "human", "--count", "9", "--seed", "7", status=1)
-    assert "go on with --first 4 " in more.stderr
+    assert "continue with --first 4 " in more.stderr
     added = people.json("entities", "sample", "--type", "human", "--count", "2", "--seed", "7", "--first", "4")
     assert [entity["id"] for entity in added["entities"]] == ["human-7-4", "human-7-5"]
     assert people.json("entities", "types", "list")["entities"] == {"human": 5}
@@ -85,24 +85,24 @@ def test_an_entity_by_hand(cli: CommandLine) -> None:
         (("add", "--name", "A", "--type", "human", "--attribute", "age=3"), 2, "attributes.age: 3 is not from 18"),
         (("add", "--name", "A", "--attribute", "age"), 2, "--attribute age: write it as NAME=VALUE"),
         (("add", "--name", "A", "--type", "ghost"), 1, "no entity type 'ghost'"),
-        (("add", "--name", "A", "--id", "human-7-1"), 1, "'human-7-1': this id is taken"),
+        (("add", "--name", "A", "--id", "human-7-1"), 1, "'human-7-1' already exists"),
         (("add", "--name", " "), 2, "name ' '"),
         (("show", "ghost"), 1, "no entity 'ghost'"),
         (("delete", "human-7-1", "ghost", "--yes"), 1, "no entity 'ghost'"),
         (("delete", "ghost"), 1, "no entity 'ghost'"),
         (("types", "delete", "ghost"), 1, "no entity type 'ghost'"),
-        (("list", "--type", "humna"), 1, "no entity type 'humna'; there is 'human'"),
+        (("list", "--type", "humna"), 1, "no entity type 'humna'; the store has 'human'"),
         (("types", "show", "ghost"), 1, "no entity type 'ghost'"),
         (("types", "add"), 2, "either FILE.json or --template NAME"),
-        (("types", "add", "--template", "ghost"), 2, "there are fantasy_character, human, organization"),
+        (("types", "add", "--template", "ghost"), 2, "must be one of fantasy_character, human, organization"),
         (("types", "add", "--template", "human"), 1, "'human' already.*groundswell entities types change FILE.json"),
         (("types", "delete", "human", "--yes"), 2, "3 entities have this type.*--with-entities"),
-        (("export", "x.txt"), 2, "x.txt: its name does not say.*--format"),
+        (("export", "x.txt"), 2, "x.txt: unknown file extension.*--format"),
         (("export", "-", "--format", "csv", "--json"), 2, "--json"),
         (("import", "nowhere.csv"), 2, "nowhere.csv: No such file"),
         (("templates", "ghost"), 2, "template 'ghost'"),
         (("write", "--type", "ghost", "--model", "emulated/keeper"), 1, "no entity type 'ghost'"),
-        (("write", "--type", "human", "--model", "a,b"), 2, "--model: 2 given, and one writes"),
+        (("write", "--type", "human", "--model", "a,b"), 2, "--model: 2 models given, only one is allowed"),
         (("keep", "ghost"), 1, "ghost"),
     ],
 )
@@ -143,11 +143,11 @@ def test_a_type_is_changed_where_its_entities_still_fit(people: CommandLine, tmp
     human = people.json("entities", "types", "show", "human")
     file.write_text(json.dumps(human | {"name": "Person", "names": []}))
     done = people("entities", "types", "change", str(file))
-    assert done.stdout.startswith("human is changed: Person, with ")
-    assert "sampled members will be called Person 1, Person 2 and so on" in done.stderr
+    assert done.stdout.startswith("Changed human: Person, ")
+    assert "Sampled entities will be called Person 1, Person 2 and so on" in done.stderr
     assert people.json("entities", "types", "show", "human")["name"] == "Person"
     file.write_text(json.dumps(human | {"dimensions": []}))
-    assert "would not fit any more" in people("entities", "types", "change", str(file), status=2).stderr
+    assert "would no longer conform" in people("entities", "types", "change", str(file), status=2).stderr
     file.write_text(json.dumps(human | {"id": "ghost"}))
     assert "no entity type 'ghost'" in people("entities", "types", "change", str(file), status=1).stderr
     file.write_text(json.dumps({"name": "Person"}))
@@ -158,7 +158,7 @@ def test_a_conflict_names_a_few_ids_and_counts_the_rest(cli: CommandLine, tmp_pa
     cli("entities", "sample", "--type", "human", "--count", "16")
     cli("entities", "export", str(tmp_path / "e.csv"))
     told = cli("entities", "import", str(tmp_path / "e.csv"), status=1).stderr
-    assert "'human-0-5' and 11 more: these ids are taken" in told
+    assert "'human-0-5' and 11 more already exist" in told
     assert "human-0-6" not in told
 
 
@@ -198,7 +198,7 @@ def test_entities_are_written_once_however_often_that_is_said(cli: CommandLine) 
     assert "entities list --type human" in first.stderr
     made = ids(cli)
     assert len(made) == 4
-    assert "0 entities, 4 kept before" in cli(*words).stdout
+    assert "0 entities, 4 added earlier" in cli(*words).stdout
     assert ids(cli) == made
     other = cli.json(*words, "--seed", "1")
     assert other["analysis"]["usable"] == 4
@@ -209,7 +209,7 @@ def test_entities_are_written_once_however_often_that_is_said(cli: CommandLine) 
 
 def test_a_run_that_wrote_nothing_has_nothing_to_keep(cli: CommandLine) -> None:
     run = cli.run()["run_id"]
-    assert "wrote no entities" in cli("entities", "keep", run, status=1).stderr
+    assert "is not a completed" in cli("entities", "keep", run, status=1).stderr
 
 
 def test_what_a_resumed_run_wrote_is_kept_by_hand(cli: CommandLine) -> None:

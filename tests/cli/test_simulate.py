@@ -76,12 +76,10 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     assert "6 entities in pairs: 15 combinations, 4 of them drawn\n" in done.stderr
     assert re.search(r"^ +trials +4 usable of 4 planned$", done.stdout, re.MULTILINE)
     assert re.search(r"^1: \w+, \w+: sim-\w{10}-1, completed$", done.stdout, re.MULTILINE)
-    assert (
-        "4 of 4 simulations are usable, drawn from 6 entities, in pairs: 4 of 15 combinations came up.\n" in done.stdout
-    )
-    assert re.search(r"^32 lines were said, \d+\.\d words each", done.stdout, re.MULTILINE)
+    assert "4 of 4 simulations are usable: 4 of 15 possible combinations of 6 entities, in pairs.\n" in done.stdout
+    assert re.search(r"^The conversations have 32 lines of \d+\.\d words on average", done.stdout, re.MULTILINE)
     assert "report: results/climate/report.html\n" in done.stdout
-    assert re.search(r"^to have one go on: groundswell simulate --continue sim-\w{10}-1 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^continue a simulation: groundswell simulate --continue sim-\w{10}-1", done.stdout, re.MULTILINE)
     assert {path.name for path in Path("results/climate").iterdir()} == FILES
     assert len(rows("results/climate/lines.csv")) == 32
     found = json.loads(Path("results/climate/simulations.json").read_bytes())
@@ -120,9 +118,9 @@ def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
     assert re.search(
         r"^question +option +answers +share *\nagree +(yes|no) +\d+ +[\d.]+% \([\d.]+% to [\d.]+%\)", told, re.M
     )
-    mean = r"the mean is \d\.\d\d \(95% interval \d\.\d\d to \d\.\d\d\) on the scale from 1 to 5"
+    mean = r"mean \d\.\d\d \(95% interval \d\.\d\d to \d\.\d\d\) on a scale from 1 to 5"
     assert re.search(rf"^warm \(How warm was it\?\): {mean}; 30 of 30 answered\.$", told, re.MULTILINE)
-    nearest = r"^Not named in advance: (no attribute makes a difference|answers to \w+ differ by)"
+    nearest = r"^Exploratory: (no significant difference|\w+ differs by)"
     assert len(re.findall(nearest, told, re.MULTILINE)) == 2
     assert {path.name for path in Path("mine").iterdir()} == FILES | ANSWERS
     found = rows("mine/answers.csv")
@@ -135,7 +133,7 @@ def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
 def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[1:2], "before": True}))
     told = cli(*line("--questions", "sheet.json", "--out", "mine", size=1)).stdout
-    changed = r"No change of warm over the talk can be told: [+−]?\d\.\d\d .*, from a mean of \d\.\d\d before it\."
+    changed = r"No significant change in warm during the conversation: [+−]?\d\.\d\d .*, from a mean of .* before\."
     assert re.search(f"^{changed}$", told, re.MULTILINE)
     assert re.search(r"^question +scale +answers +mean +sd +before +change$", told, re.MULTILINE)
     assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
@@ -144,23 +142,26 @@ def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine
 def test_what_was_named_in_advance_is_told_in_full(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
     done = cli(*line("--questions", "sheet.json", "--by", "town", "--by", "age", "--out", "mine", count=15))
-    values = r"\(p = [\d.]+, Holm [\d.]+ among 2\)"
+    values = r"\(p = [\d.]+; Holm-adjusted p = [\d.]+, 2 tests\)"
     for name in ("town", "age"):
         assert (
-            len(re.findall(rf"^No difference of .* can be told .*by {name} {values}", done.stdout, re.MULTILINE)) == 2
+            len(re.findall(rf"^No significant difference in \w+ by .*{name} {values}", done.stdout, re.MULTILINE)) == 2
         )
-        assert len(re.findall(rf"^No difference in how .* can be told .*by {name} {values}", done.stdout, re.M)) == 2
-        assert len(re.findall(rf"^\w+: no difference by {name} can be told {values}$", done.stdout, re.MULTILINE)) == 2
+        assert (
+            len(re.findall(rf"^No significant difference in the change in .*by {name} {values}", done.stdout, re.M))
+            == 2
+        )
+        assert len(re.findall(rf"^\w+: no significant difference by {name} {values}$", done.stdout, re.MULTILINE)) == 2
     assert re.search(r"^group +answers +mean +less the others +change *$", done.stdout, re.MULTILINE)
     assert re.search(r"^group +answers +option +share +less the others +change *$", done.stdout, re.MULTILINE)
-    assert "Not named in advance" not in done.stdout
+    assert "Exploratory" not in done.stdout
     found = json.loads(Path("mine/analysis.json").read_bytes())
     assert found["by"] == ["town", "age"]
 
 
 def test_the_nearest_of_what_was_not_named_in_advance_is_told(cli: CommandLine) -> None:
     told = cli(*line("--questions", "sheet.json", "--by", "town", count=15)).stdout
-    assert len(re.findall(r"^Not named in advance: .*\bage\b", told, re.MULTILINE)) == 2
+    assert len(re.findall(r"^Exploratory: .*\bage\b", told, re.MULTILINE)) == 2
 
 
 @pytest.mark.parametrize("given", [["--by", "town,age"], ["--by", "town", "--by", " age"]], ids=["commas", "repeated"])
@@ -173,10 +174,10 @@ def test_what_by_will_not_do_is_said_before_the_run(cli: CommandLine) -> None:
     people = [{**each, "attributes": {"motto, short": f"motto {at}"}} for at, each in enumerate(PEOPLE)]
     Path("people.json").write_text(json.dumps(people))
     done = cli(*line("--by", "motto, short"))
-    assert "by motto, short: there are no questions" in done.stderr
-    assert "by motto, short: makes no groups: its texts tell entities apart" in done.stderr
+    assert "--by motto, short has no effect without --questions" in done.stderr
+    assert "--by motto, short does not form groups: its values are mostly unique" in done.stderr
     told = cli(*line("--by", "motto, short", "--questions", "sheet.json")).stdout
-    assert "By motto, short there are no groups: its texts tell entities apart" in told
+    assert "No breakdown by motto, short: its values are mostly unique" in told
 
 
 def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
@@ -219,14 +220,17 @@ def test_options_as_data(cli: CommandLine) -> None:
         assert [each.id for each in ready.settings.rules.questionnaire.questions] == ["agree", "warm", "why"]
         assert made(msgspec.to_builtins(ready.config)).name == ready.name
     for wrong, said in (
-        ({"entities": [{"nam": "Ann"}]}, "entities: entities[0]: 'nam' is no field; there are id, name"),
+        ({"entities": [{"nam": "Ann"}]}, "entities: entities[0]: unknown field 'nam'; allowed are id, name"),
         ({"entities": people, "questions": [{"id": "a"}]}, "questions: [0]: text is missing"),
         ({"entities": people, "questions": {"question": []}}, "questions: question is not known"),
-        ({"entities": people, "questions": [{"id": "a", "text": " "}]}, "questions: question 'a', text: nothing"),
+        (
+            {"entities": people, "questions": [{"id": "a", "text": " "}]},
+            "questions: question 'a', text: must not be empty",
+        ),
         ({"entities": people, "by": "sex"}, "by: no entity has an attribute 'sex'"),
         ({"entities": people, "num_simulations": 16}, "num_simulations 16: 6 entities have only 15"),
-        ({"continue": "sim-x-1", "entities": people}, "entities: a talk goes on with who was there"),
-        ({"continue": "sim-x-1"}, "interaction_size: a talk goes on with who was there"),
+        ({"continue": "sim-x-1", "entities": people}, "entities cannot be combined with continue"),
+        ({"continue": "sim-x-1"}, "interaction_size cannot be combined with continue"),
     ):
         with pytest.raises(SettingsError, match=re.escape(said)):
             made(given | wrong)
@@ -270,7 +274,7 @@ def test_the_report_of_a_batch_is_written_again(cli: CommandLine) -> None:
     assert "report: mine/report.html\n" in cli("runs", "report", "b", "--out", "mine").stdout
     assert {path.name for path in Path("mine").iterdir()} == FILES - {"config.toml"}
     cli.json(*line("--name", "c", "--seed", "1"))
-    assert "simulations are not pooled" in cli("runs", "report", "b", "c", status=2).stderr
+    assert "simulation runs cannot be pooled" in cli("runs", "report", "b", "c", status=2).stderr
 
 
 @pytest.mark.slow
@@ -381,7 +385,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
     batch = cli.json(*line("--questions", "sheet.json", "--out", "mine", count=1))
     sim = f"sim-{batch['run_id']}-1"
     done = cli("simulate", "--continue", sim, "--n-turns", "2", "--out", "more")
-    assert "2 lines so far, and the talk goes on" in done.stderr
+    assert "continuing after 2 lines" in done.stderr
     (before,), (after,) = rows("mine/simulations.csv"), rows("more/simulations.csv")
     assert after["content"].startswith(before["content"])
     assert (after["entity_ids"], after["final_turn_number"], after["models"]) == (
@@ -389,8 +393,8 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         "3",
         before["models"],
     )
-    assert "2 lines before this." in done.stdout
-    assert "3 turns by now" in done.stdout
+    assert "2 earlier lines not shown." in done.stdout
+    assert "now has 3 turns" in done.stdout
     assert len(rows("more/answers.csv")) == 6
     again = cli("simulate", "--continue", sim, "--n-turns", "2")
     assert re.search(rf"Run {sim}-continued-[0-9a-f]{{8}} already exists and is complete", again.stderr)
@@ -402,31 +406,31 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (line()[:1], "--entities: is missing; give ids"),
-        (line()[:3], "--context: is missing"),
-        (line()[:5], "--interaction-size: is missing"),
-        (line()[:7], "--num-simulations: is missing"),
+        (line()[:1], "--entities is required; give comma-separated ids"),
+        (line()[:3], "--context is required"),
+        (line()[:5], "--interaction-size is required"),
+        (line()[:7], "--num-simulations is required"),
         (line(count=16), "--num-simulations 16: 6 entities have only 15 different combinations of 2"),
         (
             line(size=6, count=3),
-            "--num-simulations 3: 6 entities have only 1 different combination of 6; ask for at most 1, or set "
+            "--num-simulations 3: 6 entities have only 1 different combination of 6; set it to at most 1, or set "
             "replicates to 3 to run",
         ),
-        (line(size=7), "--interaction-size 7: must be at least 1 and at most 6: 6 entities are given"),
-        (line(entities="gone.json"), "--entities gone.json: there is no such file"),
+        (line(size=7), "--interaction-size 7: must be from 1 to 6, the number of entities given"),
+        (line(entities="gone.json"), "--entities gone.json: file not found"),
         (line(entities="ann,,bob"), "--entities: an id is empty"),
-        (line(entities="ann,bob"), "--entities: there is no store"),
-        (line(context="gone.txt"), "--context gone.txt: there is no such file"),
-        (line(context="  "), "--context: is empty"),
+        (line(entities="ann,bob"), "--entities: store "),
+        (line(context="gone.txt"), "--context gone.txt: file not found"),
+        (line(context="  "), "--context is empty"),
         (line("--n-turns", "9999"), "--n-turns 9999: must be at most 200"),
-        (line("--model", "emulated/echo"), "--model: 2 given, and one speaks"),
-        (line("--questions", "gone.json"), "--questions gone.json: there is no such file"),
+        (line("--model", "emulated/echo"), "--model: 2 models given, only one is allowed"),
+        (line("--questions", "gone.json"), "--questions gone.json: file not found"),
         (
             line("--questions", "people.json"),
             "--questions people.json: entities is not known; there are questions, before",
         ),
-        (line("--by", "sex"), "--by: no entity has an attribute 'sex'; there are age, town"),
-        (line("--by", "age,age"), "--by: 'age' is there twice"),
+        (line("--by", "sex"), "--by: no entity has an attribute 'sex'; known attributes: age, town"),
+        (line("--by", "age,age"), "--by: 'age' is given twice"),
         (line("--out", "people.json"), "--out people.json"),
         (line("--name", "a\tb"), "--name 'a\\tb': must be 1 to 200 printable characters"),
     ],
@@ -442,8 +446,8 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
     ("written", "said"),
     [
         ("[1]", r"questions\[0\]: must be an object, and is a whole number"),
-        ("[]", "questions: 0 given; there must be 1 to 50"),
-        ("{", "not JSON|Input data was truncated"),
+        ("[]", "questions: 0 given; must be 1 to 50"),
+        ("{", "not valid JSON|Input data was truncated"),
         ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: lowest is not known; there are id, text"),
         ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
         ('[{"id": "a", "text": "b", "low": "1"}]', r"questions\[0\].low: must be a whole number, and is text"),
@@ -451,7 +455,7 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
             '[{"id": "a", "text": "b", "type": "likert"}]',
             r"questions\[0\].type: 'likert' is not known; there are choice, scale, text",
         ),
-        ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: two have the id 'a'"),
+        ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: the id 'a' is used twice"),
         ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),
     ],
     ids=["number", "none", "broken", "field", "missing", "kind", "type", "twice", "options"],
@@ -465,11 +469,11 @@ def test_a_questionnaire_that_is_none(cli: CommandLine, written: str, said: str)
 def test_ids_that_are_not_there_are_named(cli: CommandLine) -> None:
     keep(cli.store, PEOPLE[:1])
     told = cli(*line(entities="ann,zoe,yan"), status=2).stderr
-    assert "error: --entities: there are no entities 'zoe', 'yan': `groundswell entities list` shows" in told
+    assert "error: --entities: no entities 'zoe', 'yan': list the entities with `groundswell entities list`" in told
     Path("ids.json").write_text('["ann", 1]')
-    assert "some entries are ids and others are not" in cli(*line(entities="ids.json"), status=2).stderr
+    assert "ids and whole entities are mixed" in cli(*line(entities="ids.json"), status=2).stderr
     Path("ids.json").write_text('{"ids": ["ann"]}')
-    assert "'ids' is no field; ids are given as a bare list" in cli(*line(entities="ids.json"), status=2).stderr
+    assert "unknown field 'ids'; give ids as a plain list" in cli(*line(entities="ids.json"), status=2).stderr
 
 
 def test_a_type_stands_for_all_its_entities(cli: CommandLine) -> None:
@@ -477,23 +481,18 @@ def test_a_type_stands_for_all_its_entities(cli: CommandLine) -> None:
     cli("entities", "types", "add", "--template", "organization")
     assert "4 entities of type human in pairs: 6 combinations" in cli(*line("--estimate", entities="human")).stderr
     told = cli(*line(entities="humans,human-0-1,zoe"), status=2).stderr
-    assert "there are no entities 'humans', 'zoe'; there is an entity type 'human': `groundswell" in told
+    assert "no entities 'humans', 'zoe'; did you mean the entity type 'human'?" in told
     told = cli(*line(entities="organization"), status=2).stderr
-    assert "--entities organization: this entity type has no entities yet: groundswell entities sample" in told
+    assert "--entities organization: this entity type has no entities yet; create some with" in told
 
 
 def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> None:
     batch = cli.json(*line(count=1))
     sim = f"sim-{batch['run_id']}-1"
-    assert (
-        "--order: a talk goes on with who was there"
-        in cli("simulate", "--continue", sim, "--order", "given", status=2).stderr
-    )
-    assert (
-        "--continue sim-x-1: there is no such simulation" in cli("simulate", "--continue", "sim-x-1", status=2).stderr
-    )
+    assert "--order cannot be combined with" in cli("simulate", "--continue", sim, "--order", "given", status=2).stderr
+    assert "--continue sim-x-1: no simulation has this id" in cli("simulate", "--continue", "sim-x-1", status=2).stderr
     beyond = cli("simulate", "--continue", f"sim-{batch['run_id']}-99", status=2).stderr
-    assert f"-99: there is no such simulation; there is {sim}\n" in beyond
+    assert f"-99: no simulation has this id; this run has {sim}\n" in beyond
 
 
 def test_what_people_and_models_write_runs_nowhere(cli: CommandLine) -> None:
@@ -528,5 +527,5 @@ def test_a_model_that_cannot_be_reached_is_told_before_anything_runs(cli: Comman
 def test_few_entities_have_figures_and_no_intervals(cli: CommandLine) -> None:
     Path("people.json").write_text(json.dumps(PEOPLE[:3]))
     told = cli(*line("--questions", "sheet.json", count=3)).stdout
-    assert re.search(r"^warm .*: the mean is \d\.\d\d \(no interval: fewer than 5 entities\) on", told, re.MULTILINE)
+    assert re.search(r"^warm .*: mean \d\.\d\d \(no interval: fewer than 5 entities\) on", told, re.MULTILINE)
     assert "differ by" not in told

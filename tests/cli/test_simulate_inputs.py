@@ -53,7 +53,7 @@ def test_what_is_no_file_is_text(text: str) -> None:
 
 def test_what_can_only_be_a_file_must_be_there(tmp_path: Path) -> None:
     path = tmp_path / "scene.txt"
-    with pytest.raises(SettingsError, match="there is no such file"):
+    with pytest.raises(SettingsError, match="file not found"):
         file_named(str(path), PLACE)
     path.write_text("x")
     assert file_named(str(path), PLACE) == path

@@ -8,6 +8,7 @@ import pytest
 
 from groundswell.emulator import characters
 from groundswell.emulator.characters import MIX, NAMES, Character, cast, find
+from groundswell.emulator.skills.opinions import Effect
 from groundswell.errors import SettingsError
 
 FOUND = {
@@ -22,6 +23,8 @@ FOUND = {
     "solver:0.8": Character("solver", skill=0.8),
     "refuser:0.5": Character("refuser", rate=0.5),
     "echo": Character("echo"),
+    "person:latest": Character("person"),
+    "person:urban:0.25": Character("person", effect=Effect("urban", 0.25)),
 }
 
 
@@ -58,6 +61,10 @@ def test_other_names_are_nobodys_and_improvise(name: str) -> None:
         "refuser:x",
         "solver:2",
         "echo:1",
+        "person:0.3",
+        "person:age:2",
+        "person:has_children",
+        "person:age=:0.3",
     ],
 )
 def test_a_bad_argument_is_named(name: str) -> None:

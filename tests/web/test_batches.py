@@ -236,7 +236,7 @@ def test_a_talk_that_is_too_long_to_be_rehearsed_is_not_estimated(api: Api, more
     body = {**REQUEST, "interaction_size": 4, "num_simulations": 1, "max_tokens": 3_000, **more}
     found = api("POST", "/batch-simulations/estimate", 422, json=body)
     assert found["errors"][0]["field"] == "n_turns"
-    assert "estimate a shorter talk" in found["message"]
+    assert "estimate a shorter one" in found["message"]
 
 
 def test_answers_by_what_the_study_is_about(api: Api) -> None:

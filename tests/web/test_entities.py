@@ -307,7 +307,7 @@ def test_a_file_that_is_refused(town: Api, file: Any, wrong: list[str]) -> None:
 @pytest.mark.parametrize(
     ("table", "wrong", "told"),
     [
-        ("id,description\nx,y\n", [], "no column 'name'"),
+        ("id,description\nx,y\n", [], "the column 'name' is missing"),
         ("name,entity_type_id,age\nAna,voter,41\nBen,voter,300\n", ["attributes.age"], "row 3, column 'age'"),
         ("name,entity_type_id\nAna,martian\n", ["entity_type_id"], "'martian'"),
         ("name,model\nAna,local//etc/x\n", ["entities.0.model"], "model"),

@@ -78,7 +78,7 @@ def test_a_type_from_a_template(api: Api) -> None:
     assert api("POST", "/entity-types", 201, json={"template": "human"}) == human
     own = api("POST", "/entity-types", 201, json={"template": "human", "id": "townspeople", "name": "Townspeople"})
     assert own == {**human, "id": "townspeople", "name": "Townspeople"}
-    assert "give another id" in api("POST", "/entity-types", 409, json={"template": "human"})["message"]
+    assert "use another id" in api("POST", "/entity-types", 409, json={"template": "human"})["message"]
 
 
 def test_pages_of_types(api: Api) -> None:
@@ -151,7 +151,7 @@ def test_a_type_that_its_entities_would_not_fit(api: Api) -> None:
     api("POST", "/entities", 201, json={"name": "Ana", "entity_type_id": "voter", "attributes": {"age": 80}})
     told = api("PUT", "/entity-types/voter", 422, json={**VOTER, "dimensions": [{**AGE, "max_value": 70}]})
     assert fields(told) == ["dimensions"]
-    assert "would not fit any more" in told["message"]
+    assert "would no longer conform" in told["message"]
     assert api("GET", "/entity-types/voter") == VOTER
 
 

@@ -1,4 +1,4 @@
-"""`groundswell contrast`: one batch of simulations against another."""
+"""`groundswell contrast`: compare two simulation batches."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def contrast(
     flags: StoreFlags,
     run: Annotated[
         str,
-        Meta(description="A batch, by its name, its run or its id."),
+        Meta(description="Name, run id or batch id of a batch."),
         Flag(argument=True, metavar="RUN"),
     ],
     other: Annotated[
         str,
-        Meta(description="The batch that it is compared with."),
+        Meta(description="Batch to compare it with."),
         Flag(argument=True, metavar="OTHER"),
     ],
     *,
     by: Annotated[
         list[str] | None,
         Meta(
-            description="Say also what they differ by for each value of this attribute. May be repeated, or have "
-            "commas. Those that either batch was to be looked at --by are told anyway."
+            description="Break the difference down by this attribute. Can be repeated or comma-separated. Attributes "
+            "of --by in either batch are always included."
         ),
         Flag(metavar="ATTRIBUTE"),
     ] = None,
 ) -> None:
-    """Compare what was answered in two batches: speaker and narrator, alone and in pairs, one model and another."""
+    """Compare the answers of two batches, for example of two models, two methods, or entities alone and in pairs."""
     with opened(flags.store) as store:
         try:
             with output.working("reading the answers"):
@@ -55,7 +55,7 @@ def contrast(
 
 
 def print_contrast(found: Contrast) -> None:
-    """What two batches differ by, for people."""
+    """Print the comparison of two batches."""
     for number, block in enumerate(contrast_blocks(found)):
         if number and block.title:
             output.line()

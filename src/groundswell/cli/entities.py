@@ -1,4 +1,4 @@
-"""`groundswell entities`: who talks in simulations; made by hand, sampled, written by a model, or brought along."""
+"""`groundswell entities`: add, sample, write, import and export the entities of simulations."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from groundswell.experiments.options import Flag
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import Entity, EntityType, Value
 
-Id = Annotated[str, Meta(description="The id of an entity."), Flag(argument=True, metavar="ID")]
+Id = Annotated[str, Meta(description="Id of an entity."), Flag(argument=True, metavar="ID")]
 TypeOrTemplate = Annotated[
     str,
-    Meta(description="The id of an entity type, or the name of a template, which is added to the store first."),
+    Meta(description="Id of an entity type, or name of a template. A template is added to the store."),
     Flag(long="--type", metavar="ID"),
 ]
 OfType = Annotated[str | None, Meta(description="Only entities of this type."), Flag(long="--type", metavar="ID")]
-Limit = Annotated[int, Meta(ge=1, description="Show at most so many."), Flag(metavar="N")]
-Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning."), Flag(metavar="N")]
+Limit = Annotated[int, Meta(ge=1, description="Maximum number of entities to show."), Flag(metavar="N")]
+Offset = Annotated[int, Meta(ge=0, description="Number of entities to skip."), Flag(metavar="N")]
 
 
 class FileFormat(StrEnum):
-    """What a file of entities can look like."""
+    """Format of a file of entities."""
 
     JSON = "json"
     CSV = "csv"
 
 
 class Taken(StrEnum):
-    """What to do about an entity that is there already."""
+    """What to do about an id that already exists."""
 
     ERROR = "error"
     SKIP = "skip"
@@ -48,11 +48,11 @@ class Taken(StrEnum):
 
 Form = Annotated[
     FileFormat | None,
-    Meta(description="The form of the file, where its name does not say."),
+    Meta(description="Format of the file. Default: by its extension."),
     Flag(long="--format"),
 ]
 
-app = Group("entities", "Make the entities that talk in simulations, look at them, exchange them.")
+app = Group("entities", "Create, list, import and export the entities of simulations.")
 app.add_command(entity_types.app)
 
 
@@ -71,8 +71,8 @@ def list_entities(flags: StoreFlags, *, of_type: OfType = None, limit: Limit = 5
         views.print_entities(found, total)
     elif of_type is not None and is_there(flags.store):
         with catalogue_of(flags.store) as catalogue:
-            catalogue.type(of_type)  # one that is not there is most likely misspelt
-        output.line(f"no entities of type {of_type} in {flags.store}")
+            catalogue.type(of_type)  # an unknown type is an error
+        output.line(f"No entities of type {of_type} in {flags.store}.")
     else:
         views.say_what_to_do(flags.store)
 
@@ -92,26 +92,30 @@ def show(flags: StoreFlags, entity: Id) -> None:
 def add(
     flags: StoreFlags,
     *,
-    name: Annotated[str, Meta(description="What it is called.")],
-    description: Annotated[str, Meta(description="Who it is, in a few sentences.")] = "",
+    name: Annotated[str, Meta(description="Name of the entity.")],
+    description: Annotated[str, Meta(description="Who it is, in one or two sentences.")] = "",
     of_type: Annotated[
         str | None,
-        Meta(description="Its type, or the name of a template."),
+        Meta(description="Id of its entity type, or name of a template."),
         Flag(long="--type", metavar="ID"),
     ] = None,
     attribute: Annotated[
         list[str] | None,
-        Meta(description="An attribute, as age=34. May be repeated."),
+        Meta(description="Attribute, such as age=34. Can be repeated."),
         Flag(metavar="NAME=VALUE"),
     ] = None,
-    model: Annotated[str | None, Meta(description="The model that speaks for it."), Flag(metavar="MODEL")] = None,
+    model: Annotated[
+        str | None,
+        Meta(description="Model that speaks for it. Default: the model of the simulation."),
+        Flag(metavar="MODEL"),
+    ] = None,
     new_id: Annotated[
         str | None,
-        Meta(description="Its id; one is made up where none is given."),
+        Meta(description="Id of the entity. Default: a generated id."),
         Flag(long="--id"),
     ] = None,
 ) -> None:
-    """Add an entity by hand."""
+    """Add one entity."""
     from groundswell.experiments.simulations.catalogue import new_entity_id
     from groundswell.experiments.simulations.entities import Entity
 
@@ -123,7 +127,7 @@ def add(
     if flags.json:
         output.print_json(added)
     else:
-        output.line(f"{added.name} is added as {added.id}")
+        output.line(f"Added {added.name} with the id {added.id}.")
 
 
 def _attributes(given: Sequence[str], type_: EntityType | None) -> dict[str, Value]:
@@ -143,15 +147,15 @@ def sample(
     flags: StoreFlags,
     *,
     of_type: TypeOrTemplate,
-    count: Annotated[int, Meta(ge=1, description="How many."), Flag(metavar="N")] = 10,
-    seed: Annotated[int, Meta(description="The same seed draws the same entities, another one others.")] = 0,
+    count: Annotated[int, Meta(ge=1, description="Number of entities."), Flag(metavar="N")] = 10,
+    seed: Annotated[int, Meta(description="Seed of the random draw. The same seed gives the same entities.")] = 0,
     first: Annotated[
         int,
-        Meta(ge=1, description="The number of the first: 11 goes on after ten."),
+        Meta(ge=1, description="Number of the first entity. After a sample of ten, --first 11 continues it."),
         Flag(metavar="N"),
     ] = 1,
 ) -> None:
-    """Draw entities from the distributions of their type. No model is asked, so texts stay empty."""
+    """Sample entities from the distributions of their type. No model is used, so text attributes stay empty."""
     from groundswell.experiments.simulations.sampling import first_free
     from groundswell.experiments.simulations.sampling import sample as drawn
 
@@ -161,27 +165,27 @@ def sample(
             added = catalogue.add_entities(*drawn(type_, count, seed, first))
         except Conflict as error:
             free = first_free(type_, count, seed, first, catalogue.taken)
-            other = f"give another --seed, or go on with --first {free}"
-            raise Conflict(f"some of these were sampled before: {other} ({error})") from error
+            other = f"use another --seed, or continue with --first {free}"
+            raise Conflict(f"some of these entities were sampled before; {other} ({error})") from error
     if flags.json:
         output.print_json({"total": len(added), "entities": added})
     else:
         views.print_entities(added[:20], len(added[:20]))
-        output.say(f"{len(added):,} {'entity' if len(added) == 1 else 'entities'} of type {of_type} added")
+        output.say(f"Added {len(added):,} {'entity' if len(added) == 1 else 'entities'} of type {of_type}.")
 
 
 @app.add("import")
 def import_file(
     flags: StoreFlags,
-    file: Annotated[Path, Meta(description="A JSON or CSV file."), Flag(argument=True, metavar="FILE")],
+    file: Annotated[Path, Meta(description="JSON or CSV file."), Flag(argument=True, metavar="FILE")],
     *,
     form: Form = None,
     on_conflict: Annotated[
         Taken,
-        Meta(description="What to do about ids that are taken: nothing at all, skip them, or replace them."),
+        Meta(description="What to do about ids that already exist: stop with an error, skip them or replace them."),
     ] = Taken.ERROR,
 ) -> None:
-    """Add the entities, and from JSON also the types, that a file holds: all of them, or none."""
+    """Import entities from a file, and from JSON also entity types. All are imported, or none."""
     from groundswell.experiments.simulations.files import read
 
     wanted = _format(str(file), form)
@@ -191,13 +195,13 @@ def import_file(
         try:
             brought = catalogue.bring(*loaded, on_conflict.value)
         except Conflict as error:
-            raise Conflict(f"{file}: {error} (--on-conflict skip or replace)") from error
+            raise Conflict(f"{file}: {error} (use --on-conflict skip or replace)") from error
     if flags.json:
         output.print_json(brought)
         return
     also = output._also(replaced=brought.replaced, skipped=brought.skipped)
     types = brought.types_added + brought.types_replaced
-    output.line(f"{brought.added:,} entities added{also}" + (f"; {types:,} types" if types else ""))
+    output.line(f"{brought.added:,} entities added{also}" + (f"; {types:,} types added or replaced" if types else ""))
 
 
 @app.add()
@@ -205,16 +209,18 @@ def export(
     flags: StoreFlags,
     file: Annotated[
         str,
-        Meta(description="A JSON or CSV file, or - for standard output."),
+        Meta(description="JSON or CSV file, or - for standard output."),
         Flag(argument=True, metavar="FILE"),
     ],
     *,
     form: Form = None,
     of_type: OfType = None,
 ) -> None:
-    """Write entities to a file: JSON with their types, or CSV with one row for each entity."""
+    """Export entities to a file: JSON with their types, or CSV with one row per entity."""
     if file == "-" and flags.json:
-        raise SettingsError("--json: standard output has room for one thing; give a file")
+        raise SettingsError(
+            "--json cannot be combined with FILE -, because both write to standard output; give a file name"
+        )
     from groundswell.experiments.simulations.files import write_csv, write_json
 
     wanted = _format(file, form)
@@ -230,28 +236,28 @@ def export(
         held = 0 if wanted is FileFormat.CSV else len(types)
         output.print_json({"output": file, "format": wanted.value, "entities": len(entities), "types": held})
     else:
-        output.say(f"{len(entities):,} entities written to {file}")
+        output.say(f"Wrote {len(entities):,} entities to {file}.")
 
 
 @app.add()
 def delete(
     flags: StoreFlags,
-    ids: Annotated[list[str], Meta(description="The ids of entities."), Flag(argument=True, metavar="ID...")],
+    ids: Annotated[list[str], Meta(description="Ids of the entities."), Flag(argument=True, metavar="ID...")],
     *,
     yes: entity_types.Yes = False,
 ) -> None:
-    """Remove entities. Simulations in which they talked keep what they were."""
+    """Delete entities. Simulations that used them keep their copies."""
     with catalogue_of(flags.store) as catalogue:
         catalogue.check_there(ids)
     if not yes:
         what = ids[0] if len(ids) == 1 else f"{len(ids)} entities"
-        output.confirm(f"Remove {what}?")
+        output.confirm(f"Delete {what}?")
     with catalogue_of(flags.store) as catalogue:
         count = catalogue.delete_entity(*ids)
     if flags.json:
         output.print_json({"deleted": count})
     else:
-        output.line(f"{count:,} {'entity' if count == 1 else 'entities'} removed")
+        output.line(f"Deleted {count:,} {'entity' if count == 1 else 'entities'}.")
 
 
 app.add("write")(entity_writing.write)
@@ -262,12 +268,12 @@ app.add("keep")(entity_writing.keep)
 def list_templates(
     name: Annotated[
         str | None,
-        Meta(description="Show this one with its dimensions."),
+        Meta(description="Template to show with its attributes. Default: list all templates."),
         Flag(argument=True, metavar="NAME"),
     ] = None,
     json: Annotated[bool, Meta(description="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Show the entity types that come with Groundswell, to use as they are or as a start."""
+    """Show the built-in entity types."""
     from groundswell.experiments.simulations.templates import template, templates
 
     if json:
@@ -283,7 +289,7 @@ def _format(name: str, given: FileFormat | None) -> FileFormat:
 
     found = given.value if given is not None else format_of(name)
     if found is None:
-        raise SettingsError(f"{name}: its name does not say what form it has; add --format json or --format csv")
+        raise SettingsError(f"{name}: unknown file extension; add --format json or --format csv")
     return FileFormat(found)
 
 

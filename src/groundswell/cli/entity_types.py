@@ -1,4 +1,4 @@
-"""`groundswell entities types`: the kinds of entities, and the dimensions in which their members differ."""
+"""`groundswell entities types`: add, change, show and delete entity types."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from groundswell.experiments.options import Flag
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import EntityType
 
-TypeId = Annotated[str, Meta(description="The id of an entity type."), Flag(argument=True, metavar="ID")]
-Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
+TypeId = Annotated[str, Meta(description="Id of an entity type."), Flag(argument=True, metavar="ID")]
+Yes = Annotated[bool, Meta(description="Do not ask for confirmation."), Flag("-y")]
 
-app = Group("types", "Entity types: the dimensions in which their entities differ.")
+app = Group("types", "Manage entity types and their attributes (dimensions).")
 
 
 @app.add("list")
@@ -39,12 +39,12 @@ def list_types(flags: StoreFlags) -> None:
         views.print_types(types, members)
     else:
         add = output.command("entities types add --template human", flags.store)
-        output.line(f"no entity types in {flags.store} yet: {add}")
+        output.line(f"No entity types in {flags.store} yet. Add one: {add}")
 
 
 @app.add("show")
 def show_type(flags: StoreFlags, entity_type: TypeId) -> None:
-    """Show an entity type with its dimensions."""
+    """Show an entity type with its attributes."""
     with catalogue_of(flags.store) as catalogue:
         found = catalogue.type(entity_type)
         members = catalogue.count_entities(entity_type)
@@ -59,21 +59,29 @@ def add_type(
     flags: StoreFlags,
     file: Annotated[
         Path | None,
-        Meta(description="The type, as a JSON object."),
+        Meta(description="JSON file with the entity type."),
         Flag(argument=True, metavar="FILE.json"),
     ] = None,
     *,
-    template: Annotated[str | None, Meta(description="Take a template instead."), Flag(metavar="NAME")] = None,
-    new_id: Annotated[str | None, Meta(description="Give it this id."), Flag(long="--id")] = None,
+    template: Annotated[
+        str | None, Meta(description="Add this template instead of a file."), Flag(metavar="NAME")
+    ] = None,
+    new_id: Annotated[
+        str | None,
+        Meta(description="Id of the new type. Default: the id in the file or of the template."),
+        Flag(long="--id"),
+    ] = None,
 ) -> None:
-    """Add an entity type: your own, from a file, or one that comes with Groundswell."""
+    """Add an entity type from a file or from a template."""
     import msgspec
 
     from groundswell.experiments.simulations import templates
     from groundswell.experiments.simulations.files import read_type
 
     if (file is None) == (template is None):
-        raise SettingsError("give either FILE.json or --template NAME: `groundswell entities templates` lists these")
+        raise SettingsError(
+            "give either FILE.json or --template NAME; list templates with `groundswell entities templates`"
+        )
     new = templates.template(template) if template is not None else read_type(text_of(file or Path()), str(file))
     if new_id is not None:
         new = msgspec.structs.replace(new, id=new_id)
@@ -82,11 +90,11 @@ def add_type(
             catalogue.add_type(new)
         except Conflict as error:
             change = output.command("entities types change FILE.json", flags.store)
-            raise Conflict(f"{error} (--id, or {change})") from error
+            raise Conflict(f"{error} (set --id, or run {change})") from error
     if flags.json:
         output.print_json(new)
     else:
-        output.line(f"{new.name} is added as {new.id}, with {_dimensions(new)}")
+        output.line(f"Added {new.name} with the id {new.id} and {_dimensions(new)}.")
         _say_names(new)
 
 
@@ -95,11 +103,11 @@ def change_type(
     flags: StoreFlags,
     file: Annotated[
         Path,
-        Meta(description="The whole type, with its id."),
+        Meta(description="JSON file with the whole entity type, including its id."),
         Flag(argument=True, metavar="FILE.json"),
     ],
 ) -> None:
-    """Replace an entity type by that of a file. Refused if one of its entities would not fit any more."""
+    """Replace an entity type with the one in a file. Fails if an existing entity would no longer conform."""
     from groundswell.experiments.simulations.files import read_type
 
     changed = read_type(text_of(file), str(file), new=False)
@@ -108,7 +116,7 @@ def change_type(
     if flags.json:
         output.print_json(changed)
     else:
-        output.line(f"{changed.id} is changed: {changed.name}, with {_dimensions(changed)}")
+        output.line(f"Changed {changed.id}: {changed.name}, {_dimensions(changed)}.")
         _say_names(changed)
 
 
@@ -118,9 +126,11 @@ def _dimensions(type_: EntityType) -> str:
 
 
 def _say_names(type_: EntityType) -> None:
-    """Say what sampled members will be called, where a type has no names for them."""
+    """Warn if a type has no names for sampled entities."""
     if not type_.names:
-        output.say(f"it has no `names`: sampled members will be called {type_.name} 1, {type_.name} 2 and so on")
+        output.say(
+            f"The type has no `names`. Sampled entities will be called {type_.name} 1, {type_.name} 2 and so on."
+        )
 
 
 @app.add("delete")
@@ -128,21 +138,21 @@ def delete_type(
     flags: StoreFlags,
     entity_type: TypeId,
     *,
-    with_entities: Annotated[bool, Meta(description="Remove the entities of this type too.")] = False,
+    with_entities: Annotated[bool, Meta(description="Also delete the entities of this type.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Remove an entity type. One that has entities stays, unless they may go too."""
+    """Delete an entity type. Fails if it has entities, unless --with-entities is given."""
     with catalogue_of(flags.store) as catalogue:
         catalogue.type(entity_type)
     if not yes:
         also = " and all its entities" if with_entities else ""
-        output.confirm(f"Remove entity type {entity_type}{also}?")
+        output.confirm(f"Delete entity type {entity_type}{also}?")
     with catalogue_of(flags.store) as catalogue:
         try:
             gone = catalogue.delete_type(entity_type, with_entities=with_entities)
         except SettingsError as error:
-            raise SettingsError(f"{error}: --with-entities", field=error.field) from error
+            raise SettingsError(f"{error} (--with-entities)", field=error.field) from error
     if flags.json:
         output.print_json({"deleted": entity_type, "entities": gone})
     else:
-        output.line(f"entity type {entity_type} removed" + (f", and {gone:,} entities" if gone else ""))
+        output.line(f"Deleted entity type {entity_type}" + (f" and {gone:,} entities." if gone else "."))

@@ -1,4 +1,4 @@
-"""How entities and their types look on a terminal."""
+"""Terminal output for entities and entity types."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 SHORT = 60
 NONE_YET = """\
-no entities in {store} yet: sample some, have a model write them, or bring your own
+No entities in {store} yet. Sample some, have a model write them, or import your own:
   {sample}
   {write}
   {bring}"""
 
 
 def say_what_to_do(store: str) -> None:
-    """What makes entities, for those who have none."""
+    """Print the commands that create entities."""
     commands = {
         "sample": "entities sample --type human --count 10",
         "write": "entities write --type human --count 10",
@@ -35,7 +35,7 @@ def say_what_to_do(store: str) -> None:
 
 
 def print_entities(entities: Sequence[Entity], total: int) -> None:
-    """A line for each entity."""
+    """Print one line per entity."""
     from rich.table import Table
     from rich.text import Text
 
@@ -48,11 +48,11 @@ def print_entities(entities: Sequence[Entity], total: int) -> None:
         table.add_row(*(Text(words.visible(cell)) for cell in cells))
     output.print_table(table)
     if total > len(entities):
-        output.say(f"{len(entities):,} of {total:,}; --limit and --offset show others")
+        output.say(f"Showing {len(entities):,} of {total:,}. Use --limit and --offset to see others.")
 
 
 def print_entity(entity: Entity) -> None:
-    """One entity with everything that is known of it."""
+    """Print one entity with all its attributes."""
     output.line(f"{entity.name}  ({entity.id})", "bold")
     output.line(f"  type         {entity.entity_type_id or '-'}")
     if entity.model is not None:
@@ -64,7 +64,7 @@ def print_entity(entity: Entity) -> None:
 
 
 def print_types(types: Sequence[EntityType], members: Mapping[str, int]) -> None:
-    """A line for each type, with how many entities it has."""
+    """Print one line per type, with its number of entities."""
     from rich.table import Table
     from rich.text import Text
 
@@ -82,7 +82,7 @@ def print_types(types: Sequence[EntityType], members: Mapping[str, int]) -> None
 
 
 def print_type(type_: EntityType, members: int | None = None) -> None:
-    """One type with its dimensions."""
+    """Print one type with its attributes."""
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +90,7 @@ def print_type(type_: EntityType, members: int | None = None) -> None:
     if type_.description:
         output.line(f"  {type_.description}")
     if type_.names:
-        output.line(f"  {len(type_.names)} names, as {', '.join(type_.names[:3])}")
+        output.line(f"  {len(type_.names)} names, such as {', '.join(type_.names[:3])}")
     if members is not None:
         output.line(f"  entities: {members:,}")
     table = Table("dimension", "type", "values", "about", box=None, pad_edge=False)
@@ -101,19 +101,19 @@ def print_type(type_: EntityType, members: int | None = None) -> None:
 
 
 def print_written(summary: Summary, faults: Sequence[FaultCount], kept: int) -> None:
-    """How writing went."""
+    """Print the result of `entities write`."""
     output.print_summary(msgspec.structs.replace(summary, analysis=None))
     output.print_missing(faults)
     if summary.analysis is not None:
         written = msgspec.convert(summary.analysis, Written)
-        also = f"; {written.same_name:,} share their name with another" if written.same_name else ""
+        also = f"; {written.same_name:,} with the same name as another" if written.same_name else ""
         already = written.usable - kept
-        before = f", {already:,} kept before" if already else ""
+        before = f", {already:,} added earlier" if already else ""
         output.line(f"  kept    {kept:,} {'entity' if kept == 1 else 'entities'}{before}{also}")
 
 
 def _values(dimension: Dimension) -> str:
-    """What a dimension's values are, and how they are spread."""
+    """The values of a dimension and their distribution."""
     if dimension.type == "boolean":
         share = 0.5 if dimension.true_percentage is None else dimension.true_percentage
         return f"true for {share:.0%}"

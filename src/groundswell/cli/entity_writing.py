@@ -1,4 +1,4 @@
-"""`groundswell entities write` and `keep`: entities that a model writes."""
+"""`groundswell entities write` and `keep`: entities written by a model."""
 
 from __future__ import annotations
 
@@ -39,40 +39,44 @@ def write(
     *,
     of_type: Annotated[
         str,
-        Meta(description="The id of an entity type, or the name of a template."),
+        Meta(description="Id of an entity type, or name of a template."),
         Flag(long="--type", metavar="ID"),
     ],
-    count: Annotated[int, Meta(ge=1, description="How many."), Flag(metavar="N")] = 10,
+    count: Annotated[int, Meta(ge=1, description="Number of entities to write."), Flag(metavar="N")] = 10,
     model: Annotated[
         tuple[str, ...],
-        Meta(description="Who writes: provider/model, or an alias. (The alias `default`, or local/smollm2.)"),
+        Meta(description="Model that writes the entities. Default: the alias `default`, or local/smollm2."),
         Flag("-m", metavar="MODEL", commas=True, completes="models"),
     ] = (),
-    wishes: Annotated[str, Meta(description="What they should be like besides, in words."), Flag(metavar="TEXT")] = "",
+    wishes: Annotated[
+        str,
+        Meta(description="Additional requirements in words, such as 'All live in one village.'"),
+        Flag(metavar="TEXT"),
+    ] = "",
     free: Annotated[
         bool,
         Meta(
-            description="Let the model choose the attributes too. They then follow its habits, not the type's "
-            "distributions."
+            description="Let the model choose all attributes. By default they are sampled from the distributions of "
+            "the type."
         ),
     ] = False,
     temperature: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="How freely models choose their words.")
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Sampling temperature of the model.")
     ] = None,
-    seed: Annotated[int, Meta(description="Another seed gives other entities; the same, those you have.")] = 0,
+    seed: Annotated[int, Meta(description="Seed of the random draws. The same seed gives the same entities.")] = 0,
     name: Annotated[
         str | None,
-        Meta(description="A name for the run. If it exists, it is continued where it was left."),
+        Meta(description="Name of the run. An existing run of this name is continued."),
     ] = None,
     estimate: Estimate = False,
 ) -> None:
-    """Have a model write entities: a name, a description and texts for attributes that are sampled first.
+    """Have a model write entities: a name, a description and texts to go with sampled attributes.
 
-    The same command again goes on where it was left, and adds nothing twice.
+    Running the same command again continues the run and adds nothing twice.
     """
     named = Context(RunChoices(account=how.account)).models(model)
     if len(named) > 1:
-        raise SettingsError(f"--model: {len(named)} given, and one writes")
+        raise SettingsError(f"--model: {len(named)} models given, only one is allowed")
     type_ = _type_of(flags.store, of_type, add=not estimate)
     settings = writing.Writing(type_, count, named[0], wishes, free, temperature)
     if estimate:
@@ -89,26 +93,26 @@ def write(
 
     def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
         views.print_written(summary, faults, len(kept))
-        output.say(f"to see them: {output.command(f'entities list --type {type_.id}', flags.store)}")
+        output.say(f"To list them: {output.command(f'entities list --type {type_.id}', flags.store)}")
 
     run_and_report(work, flags, how, report=report)
 
 
 def keep(flags: StoreFlags, run: RunName) -> None:
-    """Add the entities that a run of `entities write` wrote, where that was left undone: after `runs resume`."""
+    """Add the entities of an `entities write` run that you finished with `runs resume`."""
     with opened(flags.store) as store:
         record = store.runs.get(run)
     if record.driver != driver_name(writing.write) or record.analysis is None:
-        raise RunError(f"run {record.title!r} wrote no entities")
+        raise RunError(f"run {record.title!r} is not a completed `entities write` run")
     kept = _keep(flags.store, record.id, msgspec.json.decode(record.analysis))
     if flags.json:
         output.print_json({"run_id": record.id, "total": len(kept), "entities": kept})
     else:
-        output.line(f"{len(kept):,} {'entity' if len(kept) == 1 else 'entities'} of run {record.title} added")
+        output.line(f"Added {len(kept):,} {'entity' if len(kept) == 1 else 'entities'} of run {record.title}.")
 
 
 def _type_of(store: str, name: str, *, add: bool) -> EntityType:
-    """The type of an id. A template's is added to the store, unless nothing may be changed."""
+    """The type with this id. With `add`, a template is added to the store."""
     is_template = name in names_of_templates()
     if is_template and not add and not is_there(store):
         return template(name)
@@ -120,7 +124,7 @@ def _type_of(store: str, name: str, *, add: bool) -> EntityType:
 
 
 def _keep(store: str, run_id: str, analysis: Any) -> list[Entity]:
-    """Add what a run wrote to the store, each entity once ever."""
+    """Add the entities of a run to the store, each only once."""
     if analysis is None:
         return []
     with catalogue_of(store) as catalogue:
@@ -128,5 +132,5 @@ def _keep(store: str, run_id: str, analysis: Any) -> list[Entity]:
 
 
 def _name(settings: writing.Writing, seed: int) -> str:
-    """A name that is the same for the same command, and another one for any other."""
+    """A run name that is determined by the settings and the seed."""
     return f"write-{blake2b(canonical([settings, seed]), digest_size=4).hexdigest()}"

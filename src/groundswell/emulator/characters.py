@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.encodings import ENCODINGS
+from groundswell.emulator.skills.opinions import Effect, effect_in
 from groundswell.errors import SettingsError
 
 
@@ -24,6 +25,8 @@ class Character(NamedTuple):
     """How an encoder writes its secret; None lets chance choose."""
     skill: float = 1.0
     """Scales the ability at word problems."""
+    effect: Effect | None = None
+    """A person's attribute that shifts its opinion, and by how much."""
 
 
 MIX: tuple[tuple[float, str, float], ...] = (
@@ -79,6 +82,7 @@ _PARTS: dict[str, Callable[[str, str], Character]] = {
     "judge": _plain("judge"),
     "refuser": lambda name, argument: Character("refuser", rate=_number(name, argument, 1.0)),
     "echo": _plain("echo"),
+    "person": lambda name, argument: Character("person", effect=effect_in(name, argument)),
 }
 NAMES: tuple[str, ...] = tuple(_PARTS)
 

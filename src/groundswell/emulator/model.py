@@ -21,6 +21,7 @@ from groundswell.emulator.skills import (
     guessing,
     improving,
     judging,
+    opinions,
     persona,
     problems,
     rewording,
@@ -80,6 +81,8 @@ def say(scene: Scene, character: Character, chance: Chance) -> str:
     if character.part in _OWN_TASK:
         return _OWN_TASK[character.part](scene, character, chance)
     brief = brief_of(scene.brief)
+    if character.part == "person" and brief.own is None and (said := _opine(scene, brief, character, chance)):
+        return said
     if guessing.asked(scene.last):
         return guessing.reply(scene, brief.own, chance)
     if brief.own is not None:
@@ -114,14 +117,29 @@ def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -
     """Conversation: around a secret of somebody else, for several people, in a persona, or in general."""
     if brief.given is not None:
         return _play(scene, brief, brief.given, character, chance)
-    if persona.narrates(scene.last) or persona.narrates(scene.system):
-        prompt = f"{scene.system}\n{scene.last}"
-        names = persona.speakers_in(prompt)
-        if names:
-            return persona.script(prompt, names, chance)
+    prompt, names = _cast_of(scene)
+    if names:
+        return persona.script(prompt, names, chance)
     if brief.name is not None:
         return persona.reply(scene, brief.name, chance, thinks=brief.thinks)
     return talk.chat(scene, chance)
+
+
+def _cast_of(scene: Scene) -> tuple[str, list[str]]:
+    """A prompt that asks for a script, and the speakers in it; no speakers where none is asked for."""
+    if not (persona.narrates(scene.last) or persona.narrates(scene.system)):
+        return "", []
+    prompt = f"{scene.system}\n{scene.last}"
+    return prompt, persona.speakers_in(prompt)
+
+
+def _opine(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
+    """What a person with an opinion says, or several of them; None where the prompt makes nobody speak."""
+    if brief.name is not None:
+        who = opinions.opinion_of(brief.name, scene.brief, character.effect)
+        return opinions.reply(scene, who, chance, thinks=brief.thinks)
+    prompt, names = _cast_of(scene)
+    return opinions.script(prompt, names, character.effect, chance) if names else None
 
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
@@ -138,6 +156,10 @@ def _filled(
 ) -> str:
     """Fill the schema as JSON text, using the other skills."""
     last, brief = scene.last, brief_of(scene.brief)
+    if character.part == "person" and brief.name is not None and brief.own is None:
+        opinion = opinions.opinion_of(brief.name, scene.brief, character.effect)
+        told = cache(lambda: opinions.statement(opinion, scene, chance))
+        return _written(shaped.fill(schema, shaped.Knowledge(say=told, think=told, opinion=opinion), chance))
     prompt = f"{scene.system}\n\n{last}".strip()
     verdict, number = None, None
     guesses: tuple[str, ...] = ()

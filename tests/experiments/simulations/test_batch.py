@@ -21,25 +21,29 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "more than there are": (
         {"size": 2, "simulations": 7},
         "num_simulations",
-        "4 entities have only 6 different combinations of 2; ask for at most 6, or set replicates to 2",
+        "4 entities have only 6 different combinations of 2; set it to at most 6, or set replicates to 2",
     ),
     "more than replicates allow": (
         {"size": 2, "simulations": 13, "replicates": 2},
         "num_simulations",
-        "combinations of 2, each 2 times; ask for at most 12, or set replicates to 3",
+        "combinations of 2, each 2 times; set it to at most 12, or set replicates to 3",
     ),
     "none": ({"simulations": 0}, "num_simulations", "from 1 to"),
-    "more together than there are": ({"size": 5, "simulations": 2}, "interaction_size", "4 entities are given"),
-    "nobody together": ({"size": 0, "simulations": 2}, "interaction_size", "at least 1"),
-    "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is there twice"),
-    "nobody": ({"entities": (), "size": 1}, "entity_ids", "0 given"),
+    "more together than there are": (
+        {"size": 5, "simulations": 2},
+        "interaction_size",
+        "from 1 to 4, the number of",
+    ),
+    "nobody together": ({"size": 0, "simulations": 2}, "interaction_size", "must be from 1 to 4"),
+    "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is given twice"),
+    "nobody": ({"entities": (), "size": 1}, "entity_ids", "0 entities given"),
     "no replicate": ({"replicates": 0}, "replicates", "at least 1"),
     "an attribute that nobody has": (
         {"by": ("age", "sex")},
         "by",
-        "no entity has an attribute 'sex'; there are age, urb",
+        "no entity has an attribute 'sex'; known attributes: age, urb",
     ),
-    "an attribute twice": ({"by": ("age", "age")}, "by", "'age' is there twice"),
+    "an attribute twice": ({"by": ("age", "age")}, "by", "'age' is given twice"),
     "an order that there is not": ({"order": "by age"}, "order", "random, given"),
 }
 

@@ -151,41 +151,39 @@ def test_what_a_report_is_made_of(tmp_path: Path) -> None:
 
 def test_findings_say_how_many_what_changed_and_which_groups_differ(tmp_path: Path) -> None:
     said = lines_of(report_on(tmp_path / "s.db", a_batch()))
-    assert said.startswith(
-        "16 of 20 simulations are usable, drawn from 8 entities, in pairs: 16 of 28 combinations came up."
-    )
+    assert said.startswith("16 of 20 simulations are usable: 16 of 28 possible combinations of 8 entities, in pairs.")
     assert "Not usable: 4 missing (timeout 4)." in said
-    assert "32 lines were said, 3.0 words each; 16 without a thought." in said
+    assert "The conversations have 32 lines of 3.0 words on average; 16 without a thought." in said
     assert re.search(
         r"^agree \(Do you <b>agree</b>\?\): ‘(yes|no)’ \d+\.\d% \(95% interval .*; 32 of 32 answered\.$", said, re.M
     )
-    apart = r"‘yes’ is from 0\.0% \(Rom\) to 100\.0% \(Ulm\)"
-    assert re.search(rf"^Answers to agree differ by town \(p = 0\.\d+, Holm 0\.\d+ among 1\): {apart}\.$", said, re.M)
+    apart = r"‘yes’ 0\.0% for Rom, 100\.0% for Ulm"
+    assert re.search(rf"^agree differs by town \(p = 0\.\d+; Holm-adjusted p = .*, 1 test\): {apart}\.$", said, re.M)
+    assert re.search(r"^warm .*: mean 4\.\d+ \(95% interval .* on a scale from 1 to 5; 32 of 32 answered", said, re.M)
     assert re.search(
-        r"^warm .*: the mean is 4\.\d+ \(95% interval .* on the scale from 1 to 5; 32 of 32 answered", said, re.M
+        r"^During the conversation, the mean of warm rose by \+2\.\d+ \(95% interval .*\), from a mean",
+        said,
+        re.M,
     )
     assert re.search(
-        r"^Over the talk, the mean of warm rose by \+2\.\d+ \(95% interval [\d.]+ to [\d.]+\), from a mean", said, re.M
+        r"^Exploratory: no significant difference in warm by any other attribute; .* of age \(p", said, re.M
     )
-    assert re.search(
-        r"^Not named in advance: no attribute makes a difference to warm .* age comes nearest \(p", said, re.M
-    )
-    assert "why (Why?): 32 of 32 answered, with 3.0 words each." in said
+    assert "why (Why?): 32 of 32 answered, 3.0 words on average." in said
 
 
 def test_figures_without_intervals_say_why(tmp_path: Path) -> None:
     batch, _ = CASES["three entities"]
     report = report_on(tmp_path / "s.db", batch)
     assert "(no interval: fewer than 5 entities)" in lines_of(report)
-    assert "By motto there are no groups: its texts tell entities apart" in lines_of(report)
-    assert "No interval, for some: fewer than 5 entities." in table_of(report, "choices").caption
+    assert "No breakdown by motto: its values are mostly unique" in lines_of(report)
+    assert "Some values have no interval: fewer than 5 entities." in table_of(report, "choices").caption
     assert "differ by" not in lines_of(report)
 
 
 def test_nothing_usable_is_no_figure(tmp_path: Path) -> None:
     batch, came = CASES["all missing"]
     report = report_on(tmp_path / "s.db", batch, came)
-    assert lines_of(report) == "No simulation is usable, so there are no figures: 2 missing (timeout 2)."
+    assert lines_of(report) == "No simulation is usable, so there are no results: 2 missing (timeout 2)."
     assert report.figures == []
 
 
@@ -221,7 +219,7 @@ def test_figures_are_the_same_every_time_and_say_what_they_show(tmp_path: Path) 
     first, again = (report_on(tmp_path / name, a_batch()).figures for name in ("s.db", "t.db"))
     assert [each.id for each in first] == ["question-agree", "agree-by-town", "question-warm", "warm-by-town"]
     assert [on_paper(each, svg_of(each)) for each in first] == [on_paper(each, svg_of(each)) for each in again]
-    assert re.fullmatch(r"agree: differs by town \(p = 0\.\d+, Holm 0\.\d+ among 1\)", first[1].title)
+    assert re.fullmatch(r"agree: differs by town \(p = 0\.\d+; Holm-adjusted p = 0\.\d+, 1 test\)", first[1].title)
     assert "with 95% intervals" in first[1].caption
 
 
@@ -244,9 +242,9 @@ def test_a_terminal_has_the_first_questions_and_the_page_has_them_all(tmp_path: 
     said = lines_of(report)
     assert f"q{MOST_QUESTIONS - 1} (How?)" in said
     assert f"q{MOST_QUESTIONS} (How?)" not in said
-    assert said.endswith("2 more questions are in the report.")
+    assert said.endswith("The report has 2 more questions.")
     (more,) = [block for block in report.blocks if block.id == "more-findings" and isinstance(block, Text)]
-    assert any(line.startswith(f"q{many - 1} (How?): the mean is") for line in more.lines)
+    assert any(line.startswith(f"q{many - 1} (How?): mean") for line in more.lines)
     assert not more.brief
     assert [each.brief for each in report.figures if "-by-" in each.id] == [True] * MOST_QUESTIONS + [False] * 2
 
@@ -254,7 +252,7 @@ def test_a_terminal_has_the_first_questions_and_the_page_has_them_all(tmp_path: 
 def test_what_was_run_has_settings_questions_and_the_very_prompts(tmp_path: Path) -> None:
     report = report_on(tmp_path / "s.db", a_batch())
     settings = dict(zip(column(report, "settings", "setting"), column(report, "settings", "value"), strict=True))
-    assert settings["entities"] == "8, of whom 2 talk together"
+    assert settings["entities"] == "8, 2 per simulation"
     assert settings["simulations"] == "20, each combination once"
     assert (settings["named in advance"], settings["model"]) == ("town", "emulated/a")
     assert column(report, "questionnaire", "answers") == ["yes | no | perhaps", "1 (cold) to 5", "in their own words"]
@@ -269,12 +267,12 @@ def test_a_simulation_on_its_own(tmp_path: Path) -> None:
     spec = Simulation(1, "alone", PEOPLE[:1], Rules("emulated/a"), past=(Line(0, 1, 1, "before"),))
     record = plant_single(tmp_path / "s.db", Single(spec, "mine", "sim-x-1"), Talked((Line(0, 2, 2, "after"),), 2))
     with report_of(tmp_path / "s.db", record) as report:
-        assert lines_of(report) == "1 line was said; the talk has 2 turns by now."
+        assert lines_of(report) == "1 line added; the conversation now has 2 turns."
         assert ("continues", "sim-x-1") in table_of(report, "settings").rows
         assert len(Walked(page_of(report)).transcripts) == 1
     lost = plant_single(tmp_path / "t.db", Single(spec, "mine"), MISSING)
     with report_of(tmp_path / "t.db", lost) as report:
-        assert lines_of(report) == "The talk is missing."
+        assert lines_of(report) == "The conversation is missing."
 
 
 def test_data_tables_say_who_sat_where_with_which_model(tmp_path: Path) -> None:
@@ -323,4 +321,4 @@ def test_what_two_batches_differ_by(tmp_path: Path) -> None:
     assert list(table_of(report, "groups-by-1-agree").columns)[:3] == ["option", "entities", "option (2)"]
     assert Walked(page_of(report)).well_formed
     (left,) = [block for block in report.blocks if block.id == "left-out" and isinstance(block, Text)]
-    assert left.lines == ["why is left out: free text has no figures"]
+    assert left.lines == ["why was left out: free text cannot be compared"]

@@ -86,7 +86,7 @@ def test_a_run_that_is_not_found_is_not_found() -> None:
 def test_ids_are_taken_once(catalogue: Catalogue) -> None:
     with pytest.raises(Conflict, match="'person' already"):
         catalogue.add_type(EntityType("person", "Another"))
-    with pytest.raises(Conflict, match="'ann': this id is taken"):
+    with pytest.raises(Conflict, match="'ann' already exists"):
         catalogue.add_entities(Entity("new", "New"), Entity("ann", "Another"))
     with pytest.raises(Conflict, match="'new'"):
         catalogue.add_entities(Entity("new", "New"), Entity("new", "New"))
@@ -98,7 +98,7 @@ def test_ids_are_taken_once(catalogue: Catalogue) -> None:
     ("entity", "field", "message"),
     [
         (Entity("x", "X", "", {}, "nobody"), "entity_type_id", "no entity type 'nobody'"),
-        (Entity("x", "X", "", {}, "human"), "entity_type_id", "a template of this name can be added"),
+        (Entity("x", "X", "", {}, "human"), "entity_type_id", "add the template of this name first"),
         (Entity("x", "X", "", {"age": 200}, "person"), "attributes.age", "200 is not from 0 to 120"),
         (Entity("x", "X", "", {"agee": 20}, "person"), "attributes.agee", "no such dimension"),
     ],
@@ -121,7 +121,7 @@ def test_a_type_changes_as_far_as_its_entities_let_it(catalogue: Catalogue) -> N
     wider = EntityType("person", "Person", dimensions=(AGE, Dimension("city", "text")))
     assert catalogue.change_type(wider) == wider
     narrow = EntityType("person", "Person", dimensions=(Dimension("age", "int", min_value=0, max_value=60),))
-    with pytest.raises(SettingsError, match=r"entity 'bob' would not fit any more.* 90 is not from 0 to 60") as caught:
+    with pytest.raises(SettingsError, match=r"entity 'bob' would no longer conform.* 90 is not from 0 to 60") as caught:
         catalogue.change_type(narrow)
     assert caught.value.field == "dimensions"
     assert catalogue.type("person") == wider
@@ -176,7 +176,7 @@ def test_what_is_there_is_skipped_or_replaced(catalogue: Catalogue, how: Any, br
 
 
 def test_what_is_there_is_an_error_unless_said_otherwise(catalogue: Catalogue) -> None:
-    with pytest.raises(Conflict, match="'ann', 'bob': these ids are taken"):
+    with pytest.raises(Conflict, match="'ann', 'bob' already exist"):
         catalogue.bring([EntityType("other", "Other")], [Entity("new", "New"), ANN, BOB])
     with pytest.raises(SettingsError, match="on_conflict 'guess'"):
         catalogue.bring([], [], "guess")  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ def test_a_file_that_names_one_twice_is_refused(empty: Catalogue, how: Any) -> N
 
 
 def test_a_replaced_type_must_fit_entities_that_were_there(catalogue: Catalogue) -> None:
-    with pytest.raises(SettingsError, match="would not fit any more"):
+    with pytest.raises(SettingsError, match="would no longer conform"):
         catalogue.bring([EntityType("person", "Person")], [], "replace")
     assert catalogue.type("person") == PERSON
 

@@ -170,7 +170,7 @@ def test_what_either_was_to_be_looked_at_by_is_told_and_nothing_else() -> None:
     assert only(contrast(second, second)).dimensions == []
     others = taken(lambda *_: 4, entities=tuple(Entity(f"x{at}", "X") for at in range(12)), many=1, lost=[1])
     [parent] = only(contrast(first, others)).dimensions
-    assert (parent.p, parent.reason) == (None, "the entities of the two batches are not the same")
+    assert (parent.p, parent.reason) == (None, "the two batches have different entities")
     with pytest.raises(SettingsError, match="by: no entity has an attribute 'sex'") as refused:
         contrast(first, second, by=["sex"])
     assert refused.value.field == "by"
@@ -182,15 +182,15 @@ def test_entities_that_were_altered_are_counted() -> None:
 
 
 LEFT_OUT: dict[str, tuple[Question, Question, str]] = {
-    "other steps": (SCALE, msgspec.structs.replace(SCALE, high=5), "its scale is another there"),
+    "other steps": (SCALE, msgspec.structs.replace(SCALE, high=5), "its scale differs"),
     "other options": (
         CHOICE,
         msgspec.structs.replace(CHOICE, options=("yes", "perhaps")),
-        "it has other options there",
+        "its options differ",
     ),
-    "another type": (CHOICE, Question("vote", "?"), "it is of another type there"),
-    "free text": (TEXT, TEXT, "free text has no figures"),
-    "not asked": (SCALE, CHOICE, "the second batch does not ask it"),
+    "another type": (CHOICE, Question("vote", "?"), "its type differs"),
+    "free text": (TEXT, TEXT, "free text cannot be compared"),
+    "not asked": (SCALE, CHOICE, "the second batch does not have it"),
 }
 
 
@@ -201,15 +201,13 @@ def test_questions_that_are_not_the_same_are_left_out(one: Question, other: Ques
     found = contrast(first, second)
     assert [each.id for each in found.questions] == ["both"]
     assert found.left_out[one.id] == why
-    with pytest.raises(SettingsError, match=f"no question in common.*{one.id}: {why}"):
+    with pytest.raises(SettingsError, match=f"no question that can be compared.*{one.id}: {why}"):
         contrast(taken(lambda *_: 4, one), taken(lambda *_: 4, other))
 
 
 def test_batches_without_questions_have_nothing_to_compare() -> None:
     batch = msgspec.structs.replace(taken(lambda *_: 4).batch, rules=Rules("m/m"))
-    with pytest.raises(
-        SettingsError, match="no question in common that can be compared; ask both the same --questions"
-    ):
+    with pytest.raises(SettingsError, match="no question that can be compared; run both with the same --questions"):
         contrast(Taken(batch, []), Taken(batch, []))
 
 

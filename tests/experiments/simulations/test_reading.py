@@ -118,9 +118,9 @@ def test_a_talk_that_did_not_end_cannot_be_gone_on_with(tmp_path: Path) -> None:
             store = engine.store
             assert isinstance(store, Store)
             readings = Readings(store)
-            with pytest.raises(RunNotFound, match="no talk to go on with: it is failed"):
+            with pytest.raises(RunNotFound, match="cannot be continued: its status is failed"):
                 readings.talk(readings.find_simulation(f"sim-{summary.run_id}-1"))
-            with pytest.raises(RunNotFound, match="has not begun, or there is none"):
+            with pytest.raises(RunNotFound, match="has not started or does not exist"):
                 readings.simulation(readings.find_simulation(f"sim-{summary.run_id}-4"))
 
     asyncio.run(work())

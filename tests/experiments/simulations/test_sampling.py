@@ -13,6 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType
+from groundswell.experiments.simulations.given_names import GENDERS, MEN, WOMEN
 from groundswell.experiments.simulations.sampling import Names, first_free, profile, sample, sampled_id
 from groundswell.experiments.simulations.templates import template
 
@@ -155,6 +156,21 @@ def test_names_do_not_repeat_as_long_as_they_last(names: list[str], seed: int) -
     found = [entity.name for entity in sample(type_, 2 * different, seed)]
     assert sorted(found[:different]) == sorted(set(names))
     assert sorted(found[different:]) == sorted(f"{name} 2" for name in set(names))
+
+
+def test_names_of_people_fit_their_gender_and_do_not_repeat() -> None:
+    people = sample(template("human"), 3000, 5)
+    assert len({entity.name for entity in people}) == len(people)
+    for entity in people:
+        fitting = GENDERS.get(str(entity.attributes["gender"]), WOMEN | MEN)
+        assert entity.name.rpartition(" ")[0] in fitting, entity
+        assert not entity.name[-1].isdigit()
+
+
+def test_every_given_name_of_the_template_has_a_gender() -> None:
+    given = {name.rpartition(" ")[0] for name in template("human").names}
+    assert given == WOMEN | MEN
+    assert not WOMEN & MEN
 
 
 def test_a_type_without_names_gives_its_own() -> None:

@@ -159,7 +159,7 @@ def test_a_narrator_that_names_nobody_is_asked_once_more_and_then_missing() -> N
     summary, [shown] = drive(a_batch(NARRATED), Cues("It was a dark night."))
     assert summary.trials.missing == 1
     assert shown.error is not None
-    assert "no line begins with the name" in shown.error
+    assert "no line starts with the name" in shown.error
 
 
 ANSWERS = json.dumps({"keep": "yes", "like": 4, "why": "For the honey."})

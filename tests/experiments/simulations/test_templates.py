@@ -28,5 +28,5 @@ def test_every_template_has_dimensions_of_all_kinds_and_names(name: str) -> None
 
 
 def test_a_name_that_is_none_is_told_those_there_are() -> None:
-    with pytest.raises(SettingsError, match=r"template '\.\./human': there are fantasy_character, human, organization"):
+    with pytest.raises(SettingsError, match=r"template '\.\./human': must be one of fantasy_character, human, org"):
         template("../human")

@@ -61,13 +61,13 @@ def test_what_became_of_lines_and_answers_is_told(tmp_path: Path) -> None:
     found, _ = shown(tmp_path / "s.db", BATCH, TALKED)
     assert [message.note for message in found.messages] == [
         "turn 1, cut off",
-        "turn 1, went on to speak for others, no thought",
+        "turn 1, spoke for other entities, no thought",
     ]
     assert [message.side for message in found.messages] == [0, 1]
     assert found.notes == (
-        "Bob, asked why before the talk: no answer (is <empty>)",
-        f"Ann <b>, asked why after the talk: {NASTY}",
-        "Ann <b>, asked sure after the talk: 3",
+        "Bob answers why: no answer (is <empty>) (before)",
+        f"Ann <b> answers why: {NASTY} (after)",
+        "Ann <b> answers sure: 3 (after)",
     )
 
 
@@ -76,7 +76,7 @@ def test_talks_can_be_filtered_by_what_they_are(tmp_path: Path) -> None:
     assert found.tags == {
         "status": ["completed"],
         "speaker": ["Ann <b>", "Bob"],
-        "label": ["cut off", "went on to speak for others", "no thought", "no answer"],
+        "label": ["cut off", "spoke for other entities", "no thought", "no answer"],
         "model": ["emulated/a"],
         "answer": ["sure: 3"],
     }
@@ -103,4 +103,7 @@ def test_of_a_talk_that_goes_on_a_terminal_shows_what_is_new(tmp_path: Path) -> 
     found, example = shown(tmp_path / "s.db", Single(spec, "mine"), Talked((Line(0, 2, 2, "after"),), 2))
     assert [message.text for message in found.messages] == ["before", "after"]
     assert example is not None
-    assert ([message.text for message in example.messages], example.facts) == (["after"], ("1 line before this.",))
+    assert ([message.text for message in example.messages], example.facts) == (
+        ["after"],
+        ("1 earlier line not shown.",),
+    )

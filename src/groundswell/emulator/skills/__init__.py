@@ -35,6 +35,7 @@ Work:
     landscape.py     how well a prompt makes the model do
 
 Company:
+    opinions.py      people with a planted opinion: how they answer and talk
     persona.py       people, what they think, and scripts for several
     topics.py        what a conversation is about
     talk.py          talk about nothing in particular, and refusals

@@ -200,7 +200,7 @@ def reply(scene: Scene, name: str, chance: Chance, *, thinks: bool = False) -> s
     topic = topics.topic_in(scene.brief, scene.theirs)
     who = person(name, topic)
     recent = "\n".join([*scene.mine[-2:], scene.last])
-    to = _spoken_to(scene, name)
+    to = spoken_to(scene, name)
     said = speech(who, topic, to, recent, chance, style=style_in(scene.brief))
     if scene.mine and to is None and chance.flip(0.5):
         said = f"{fresh(PLAIN_REPLIES, recent, chance)} {said}"
@@ -212,7 +212,7 @@ def with_thought(private: str, said: str) -> str:
     return f'*{private}*\n"{said}"'
 
 
-def _spoken_to(scene: Scene, name: str) -> str | None:
+def spoken_to(scene: Scene, name: str) -> str | None:
     """Whoever spoke last in a transcript, unless it was the person themselves."""
     speakers = [speaker for speaker in _SPOKE.findall(scene.last[-2000:]) if speaker != name]
     return speakers[-1] if speakers else None

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.schemas import GREATEST, Resolver, Schema
 from groundswell.emulator.skills.judging import Verdict, label_for
+from groundswell.emulator.skills.opinions import Opinion
 from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 
@@ -56,6 +57,8 @@ class Knowledge(NamedTuple):
     """A word that no made-up name may carry."""
     mentioned: tuple[str, ...] = ()
     """What the fields that mean nothing here are taken from, before anything is made up."""
+    opinion: Opinion | None = None
+    """The opinion of an emulated person, which then decides every field."""
 
 
 def fill(schema: object, knowledge: Knowledge, chance: Chance) -> Any:
@@ -123,6 +126,8 @@ class _Filler:
             case "integer" | "number":
                 return self.number(schema, name, whole=kind == "integer")
             case "boolean":
+                if self.knowledge.opinion is not None:
+                    return self.knowledge.opinion.agrees
                 verdict = self.knowledge.verdict
                 return verdict.yes if verdict is not None else self.chance.flip(0.5)
             case "null":
@@ -130,6 +135,8 @@ class _Filler:
         return self.text(schema, name)
 
     def choice(self, options: list[Any], name: str) -> Any:
+        if self.knowledge.opinion is not None:
+            return self.knowledge.opinion.option(options)
         verdict = self.knowledge.verdict
         if verdict is not None and all(isinstance(option, str) for option in options):
             return label_for(verdict, options, name)
@@ -192,7 +199,9 @@ class _Filler:
         """Within the bounds; a judgement takes its place on the scale, an answer is the number worked out."""
         low, high = _bounds(schema, whole)
         known = self.knowledge
-        if known.verdict is not None:
+        if known.opinion is not None:
+            drawn = known.opinion.number(low, high, self.chance, whole=whole)
+        elif known.verdict is not None:
             drawn = low + known.verdict.degree * (high - low)
         elif known.number is not None and _RESULT.search(name) and _allows(schema, float(known.number)):
             drawn = low = high = float(known.number)
@@ -217,6 +226,8 @@ class _Filler:
 
     def words(self, name: str) -> str:
         known = self.knowledge
+        if known.opinion is not None:
+            return known.say()
         if _THOUGHT.search(name):
             return known.verdict.why if known.verdict is not None else known.think()
         if known.number is not None and _RESULT.search(name):

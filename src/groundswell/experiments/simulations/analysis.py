@@ -1,9 +1,9 @@
-"""What a batch of simulations finds, as one object: the same for a terminal, a report, JSON and a driver.
+"""The analysis of a batch, as one object that the terminal, the report, JSON and the driver share.
 
-`Tally` counts outcomes as they come, in whatever order; `Analysis` is what comes of them. A figure with an interval is
-a `groundswell.stats.clusters.Figure`: `value`, `low` and `high` at the level 0.95, `n` answers of so many `entities`.
-Where `low` is None, `reason` says why there is no interval: "fewer than 5 entities", for one. Where `value` is None
-too, nobody answered. Shares are from 0 to 1.
+`Tally` counts outcomes in any order; `Analysis` holds the results. A value with an interval is a
+`groundswell.stats.clusters.Figure`: `value`, `low` and `high` (95% confidence interval), `n` answers and the number of
+`entities`. If `low` is None, `reason` says why there is no interval, such as "fewer than 5 entities". If `value` is
+None too, nobody answered. Shares are from 0 to 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEVEL = 0.95
 
 
 class Simulations(msgspec.Struct, frozen=True):
-    """How many simulations there were to be, are usable, are missing, and were not finished."""
+    """Numbers of simulations: planned, usable, missing and unfinished."""
 
     planned: int
     usable: int
@@ -42,13 +42,13 @@ class Simulations(msgspec.Struct, frozen=True):
 
 
 class LineFigures(msgspec.Struct, frozen=True):
-    """The utterances of all usable simulations.
+    """The lines of all usable simulations.
 
-    cut          cut off by the limit on tokens
-    overrun      gone on to speak for somebody else, which was left out
-    thoughtless  without the private thought that was asked for; None where none was
-    left         lines left out that a narrator wrote beyond those it was asked for
-    short        simulations with fewer whole turns than planned
+    cut          lines cut off at the token limit
+    overrun      lines in which the model also spoke for other entities; that part was removed
+    thoughtless  lines without the requested private thought; None if none was requested
+    left         extra lines of a narrator beyond the requested turns; they were removed
+    short        simulations with fewer complete turns than planned
     """
 
     count: int
@@ -61,7 +61,7 @@ class LineFigures(msgspec.Struct, frozen=True):
 
 
 class EntityFigures(msgspec.Struct, frozen=True):
-    """One entity, over the usable simulations that it took part in."""
+    """One entity, over its usable simulations."""
 
     id: str
     name: str
@@ -71,14 +71,14 @@ class EntityFigures(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """The figures of a batch.
+    """The results of a batch.
 
-    missing       missing simulations by the kind of their fault
-    combinations  how many different combinations of entities there are: text where it is too large for JSON
-    met           how many of them the usable simulations have
-    prompts       a hash of what entities are told: figures of batches with different ones are not comparable
-    by            the attributes that were named in advance; the others are looked at because they are there
-    questions     one for each of the questionnaire; none where there is none
+    missing       missing simulations by kind of fault
+    combinations  number of possible combinations of entities; a string if it is too large for JSON
+    met           number of different combinations in usable simulations
+    prompts       hash of the prompts; do not compare batches with different ones
+    by            pre-registered attributes; all others are exploratory
+    questions     one entry per question; empty without a questionnaire
     """
 
     simulations: Simulations
@@ -100,7 +100,7 @@ class Analysis(msgspec.Struct, frozen=True):
 
 
 class _Said(NamedTuple):
-    """What one entity said."""
+    """Counts for one entity."""
 
     simulations: int = 0
     lines: int = 0
@@ -108,7 +108,7 @@ class _Said(NamedTuple):
 
 
 class Tally:
-    """Counts outcomes as they come. What it holds grows with answers, not with what was said."""
+    """Counts outcomes as they arrive. Its memory grows with the answers, not with the conversations."""
 
     def __init__(self, batch: Batch) -> None:
         sheet = batch.rules.questionnaire
@@ -116,13 +116,13 @@ class Tally:
         self._place = {entity.id: number for number, entity in enumerate(batch.entities)}
         self._answered = [Answered(question, sheet.before) for question in sheet.questions] if sheet is not None else []
         self._companies: dict[tuple[int, ...], int] = {}
-        """The combinations that came up, each with its number."""
+        """The combinations seen, each with its number."""
         self._said = [_Said()] * len(batch.entities)
         self._missing = Counter[str]()
         self._usable = self._cut = self._overrun = self._thoughtless = self._left = self._short = 0
 
     def add(self, spec: Simulation, talked: Talked | None, fault: Fault | None = None) -> None:
-        """One outcome: what came of a simulation, or that it is missing and why."""
+        """Add one outcome: the result of a simulation, or the fault that made it missing."""
         if talked is None:
             self._missing[fault.kind.value if fault is not None else "unknown"] += 1
             return
@@ -155,7 +155,7 @@ class Tally:
         self._short += talked.turns < turns_of(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
 
     def analysis(self, *, planned: int) -> Analysis:
-        """The figures so far: the same, in whatever order outcomes were added."""
+        """The results so far. They do not depend on the order of the outcomes."""
         batch, missing = self._batch, self._missing.total()
         rules = batch.rules
         groups = looks(batch.entities, batch.by) if self._answered else []
@@ -190,7 +190,7 @@ def _entity(id_: str, name: str, said: _Said) -> EntityFigures:
 
 
 def _models(batch: Batch) -> list[str]:
-    """The models that are asked. A narrator speaks for all, but questions go to the model of each entity."""
+    """The models that requests go to. A narrator writes all lines, but questions go to the model of each entity."""
     rules = batch.rules
     own = [entity.model or rules.model for entity in batch.entities]
     narrators = [rules.model] if rules.method == "narrator" else []

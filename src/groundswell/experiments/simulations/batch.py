@@ -1,4 +1,4 @@
-"""A batch: one context, a set of entities, and how many simulations of which size; and the simulations it makes."""
+"""A simulation batch: one context, a set of entities and the rules; and the schedule of its simulations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MOST_ENTITIES = 1_000
 MOST_TOGETHER = 50
 MOST_SIMULATIONS = 1_000_000
 MOST_LISTED = 20
-"""So many attributes are named in a message."""
+"""Maximum number of attributes listed in an error."""
 
 
 class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that makes a batch: entities are copied into it, so that it stays what it was when they change.
+    """The settings of a batch. Entities are copied into it, so later changes to them do not affect it.
 
-    replicates  how often every combination is run; `num_simulations` counts them all
-    order       who speaks first: drawn for every combination, in replicates in turn; or as entities are given
-    by          the attributes that the study is about, named in advance: figures by these are not one find among many
+    replicates  how often each combination is run; `num_simulations` counts all of these runs
+    order       who speaks first: drawn for each combination and rotated in replicates, or as the entities are given
+    by          pre-registered attributes, by which answers are broken down
     """
 
     name: str
@@ -52,7 +52,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         check_text(self.description, "description")
         check_context(self.context)
         if self.order not in get_args(Order):
-            raise SettingsError(f"order {self.order!r}: there are {', '.join(get_args(Order))}", field="order")
+            raise SettingsError(f"order {self.order!r}: must be one of {', '.join(get_args(Order))}", field="order")
         self._check_entities()
         self._check_counts()
         self._check_by()
@@ -60,21 +60,21 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
     def _check_entities(self) -> None:
         count = len(self.entities)
         if not 1 <= count <= MOST_ENTITIES:
-            raise SettingsError(f"entity_ids: {count} given; there must be 1 to {MOST_ENTITIES:,}", field="entity_ids")
+            raise SettingsError(
+                f"entity_ids: {count:,} entities given; must be 1 to {MOST_ENTITIES:,}", field="entity_ids"
+            )
         seen: set[str] = set()
         for entity in self.entities:
             if entity.id in seen:
-                raise SettingsError(f"entity_ids: {entity.id!r} is there twice", field="entity_ids")
+                raise SettingsError(f"entity_ids: {entity.id!r} is given twice", field="entity_ids")
             seen.add(entity.id)
 
     def _check_counts(self) -> None:
         count, size = len(self.entities), self.interaction_size
         most = min(count, MOST_TOGETHER)
         if not 1 <= size <= most:
-            why = f": {count} {'entity is' if count == 1 else 'entities are'} given" if count == most else ""
-            raise SettingsError(
-                f"interaction_size {size}: must be at least 1 and at most {most}{why}", field="interaction_size"
-            )
+            why = ", the number of entities given" if count == most else ""
+            raise SettingsError(f"interaction_size {size}: must be from 1 to {most}{why}", field="interaction_size")
         if self.replicates < 1:
             raise SettingsError(f"replicates {self.replicates}: must be at least 1", field="replicates")
         if not 1 <= self.num_simulations <= MOST_SIMULATIONS:
@@ -89,10 +89,10 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         there = dict.fromkeys(name for entity in self.entities for name in entity.attributes)
         for at, name in enumerate(self.by):
             if name not in there:
-                known = f"there are {_listed(list(there))}" if there else "they have none"
+                known = f"known attributes: {_listed(list(there))}" if there else "they have no attributes"
                 raise SettingsError(f"by: no entity has an attribute {name!r}; {known}", field="by")
             if name in self.by[:at]:
-                raise SettingsError(f"by: {name!r} is there twice", field="by")
+                raise SettingsError(f"by: {name!r} is given twice", field="by")
 
     def _too_many(self) -> SettingsError:
         count, size, most = len(self.entities), self.interaction_size, self.combinations
@@ -101,19 +101,19 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         entities = "1 entity has" if count == 1 else f"{count} entities have"
         combinations = "1 different combination" if most == 1 else f"{most} different combinations"
         return SettingsError(
-            f"num_simulations {self.num_simulations}: {entities} only {combinations} of {size}{each}; ask for at most "
-            f"{most * self.replicates}, or set replicates to {needed} to run each combination several times",
+            f"num_simulations {self.num_simulations}: {entities} only {combinations} of {size}{each}; set it to "
+            f"at most {most * self.replicates}, or set replicates to {needed} to run each combination several times",
             field="num_simulations",
         )
 
     @property
     def combinations(self) -> int:
-        """How many different combinations there are: C(n, k)."""
+        """Number of possible combinations: C(n, k)."""
         return possible(len(self.entities), self.interaction_size)
 
     @property
     def drawn(self) -> int:
-        """How many different combinations are run."""
+        """Number of different combinations that are run."""
         return -(-self.num_simulations // self.replicates)
 
     @property
@@ -128,7 +128,7 @@ def _listed(names: list[str]) -> str:
 
 
 class Single(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One simulation on its own; `continues` is the id of the one that it goes on with."""
+    """One simulation outside a batch. `continues` is the id of the simulation that it continues."""
 
     simulation: Simulation
     name: str = ""
@@ -137,7 +137,7 @@ class Single(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Schedule:
-    """The simulations of a batch, made as they are needed: all combinations once, then again, as replicates say."""
+    """The simulations of a batch, created on demand: all drawn combinations once, then again for each replicate."""
 
     def __init__(self, batch: Batch, seed: int) -> None:
         self._batch = batch
@@ -158,7 +158,9 @@ class Schedule:
     def _simulation(self, number: int, places: tuple[int, ...], replicate: int) -> Simulation:
         batch, order = self._batch, list(places)
         if batch.order == "random":
-            moved = (replicate - 1) % len(order)  # replicates go around: each of them is the first as often
+            moved = (replicate - 1) % len(
+                order
+            )  # replicates rotate the order, so each entity speaks first equally often
             Random(f"{self._seed}/order/{number - moved * batch.drawn}").shuffle(order)
             order = order[moved:] + order[:moved]
         entities = tuple(batch.entities[place] for place in order)

@@ -1,6 +1,6 @@
-"""The report of simulations as blocks: what was answered, figures, tables, all talks, and what was run.
+"""The report of simulations as blocks: findings, figures, tables, transcripts and settings.
 
-`contrast_blocks` shows what two batches differ by.
+`contrast_blocks` shows the differences between two batches.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from groundswell.stats.clusters import Figure as Value
 
 FOUND = 0.05
 MOST_QUESTIONS = 6
-"""So many questions are in the findings of a terminal; the report has the others below."""
+"""Number of questions in the findings of the terminal; the report has all of them."""
 MOST_OPTIONS = 6
-"""So many options of a question are told in a sentence."""
+"""Number of options in a finding."""
 MOST_DRAWN = 80
-"""With more points, the table is clearer than a figure."""
+"""A figure with more points is left out; the table is clearer."""
 MOST_TEXT = 200
-"""So much of a question or an answer."""
-ALLOWS = "Intervals allow for the same entities answering in several simulations, and for those they talk with."
-CHANGES = " A change is over those who answered both times, so it need not be the difference of the two."
+"""Maximum length of a question or an answer in the report."""
+ALLOWS = "Intervals account for entities that answer in several simulations, and for the company they talk in."
+CHANGES = " A change includes only entities that answered both times, so it can differ from that of the columns."
 
 
 def blocks(study: Study) -> Iterator[Block]:
-    """The report of a batch, or of a simulation on its own."""
+    """The report of a batch or of a single simulation."""
     analysis = study.analysis
     if isinstance(analysis, Conversation):
         yield Text(id="findings", lines=[_conversation(study, analysis)], brief=True)
@@ -66,11 +66,11 @@ def blocks(study: Study) -> Iterator[Block]:
 
 
 def batch_blocks(study: Study, analysis: Analysis) -> Iterator[Block]:
-    """What came out of a batch."""
+    """The results of a batch."""
     questions, level = analysis.questions if analysis.simulations.usable else [], analysis.level
     first, more = ([line for each in part for line in findings(each, level)] for part in _parted(questions))
     beyond = len(questions) - MOST_QUESTIONS
-    note = [f"{numbers.plural(beyond, 'more question')} {'is' if beyond == 1 else 'are'} in the report."]
+    note = [f"The report has {numbers.plural(beyond, 'more question')}."]
     yield Text(id="findings", lines=[*headlines(analysis), *first, *(note if more else [])], brief=True)
     if more:
         yield Text(id="more-findings", title="More questions", lines=more)
@@ -91,26 +91,26 @@ def _parted(questions: Sequence[QuestionFigures]) -> tuple[Sequence[QuestionFigu
 
 
 def headlines(analysis: Analysis) -> Iterator[str]:
-    """How many simulations are usable, and how the talks went."""
+    """How many simulations are usable, and problems with the conversations."""
     found, lines = analysis.simulations, analysis.lines
     if not found.usable:
-        yield f"No simulation is usable, so there are no figures: {_unusable(analysis)}."
+        yield f"No simulation is usable, so there are no results: {_unusable(analysis)}."
         return
     size = analysis.interaction_size
     how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
     yield (
         f"{found.usable:,} of {numbers.plural(found.planned, 'simulation')} {'is' if found.usable == 1 else 'are'} "
-        f"usable, drawn from {len(analysis.entities):,} entities, {how}: {analysis.met:,} of "
-        f"{_counted(analysis.combinations)} combinations came up."
+        f"usable: {analysis.met:,} of {_counted(analysis.combinations)} possible combinations of "
+        f"{len(analysis.entities):,} entities, {how}."
     )
     if found.usable < found.planned:
         yield f"Not usable: {_unusable(analysis)}."
     yield _lines(lines)
     if lines.left:
-        yield f"A narrator wrote {numbers.plural(lines.left, 'line')} beyond those it was asked for; they are left out."
+        yield f"Removed {numbers.plural(lines.left, 'extra line')} that the narrator wrote beyond the requested turns."
     for each in analysis.questions[0].dimensions if analysis.questions else ():
         if not each.groups:
-            yield f"By {each.name} there are no groups: {each.reason}."
+            yield f"No breakdown by {each.name}: {each.reason}."
     if lines.short:
         have = "simulation has" if lines.short == 1 else "simulations have"
         yield f"{lines.short:,} {have} fewer turns than planned."
@@ -120,7 +120,7 @@ def _unusable(analysis: Analysis) -> str:
     found = analysis.simulations
     kinds = ", ".join(f"{kind} {many:,}" for kind, many in analysis.missing.items())
     parts = [f"{found.missing:,} missing ({kinds})"] if found.missing else []
-    return ", ".join([*parts, *([f"{found.unfinished:,} not finished"] if found.unfinished else [])]) or "none began"
+    return ", ".join([*parts, *([f"{found.unfinished:,} not finished"] if found.unfinished else [])]) or "none started"
 
 
 def _counted(combinations: int | str) -> str:
@@ -128,20 +128,18 @@ def _counted(combinations: int | str) -> str:
 
 
 def _lines(lines: LineFigures) -> str:
-    words = "" if lines.words_per_line is None else f", {lines.words_per_line:.1f} words each"
+    words = "" if lines.words_per_line is None else f" of {lines.words_per_line:.1f} words on average"
     amiss = {
         "cut off": lines.cut,
-        "gone on to speak for others": lines.overrun,
+        "with words for other entities": lines.overrun,
         "without a thought": lines.thoughtless or 0,
     }
     more = ", ".join(f"{many:,} {what}" for what, many in amiss.items() if many)
-    return f"{numbers.plural(lines.count, 'line')} {'was' if lines.count == 1 else 'were'} said{words}" + (
-        f"; {more}." if more else "."
-    )
+    return f"The conversations have {numbers.plural(lines.count, 'line')}{words}" + (f"; {more}." if more else ".")
 
 
 def findings(question: QuestionFigures, level: float) -> Iterator[str]:
-    """What was answered to a question, how it changed, and which groups differ."""
+    """The answers to a question, how they changed, and which groups differ."""
     head, answered = f"{question.id} ({clipped(question.text, MOST_TEXT)})", _answered(question.after)
     if not question.after.answered:
         yield f"{head}: {answered}."
@@ -149,11 +147,11 @@ def findings(question: QuestionFigures, level: float) -> Iterator[str]:
     if question.scale is not None:
         scale = question.scale
         mean = with_interval(scale.mean, level)
-        yield f"{head}: the mean is {mean} on the scale from {scale.low} to {scale.high}; {answered}."
+        yield f"{head}: mean {mean} on a scale from {scale.low} to {scale.high}; {answered}."
         if scale.before is not None and scale.change is not None:
             yield _scale_change(question.id, scale.before, scale.change, level)
     elif question.free is not None:
-        words = "" if question.free.words is None else f", with {question.free.words:.1f} words each"
+        words = "" if question.free.words is None else f", {question.free.words:.1f} words on average"
         yield f"{head}: {answered}{words}."
     else:
         yield f"{head}: {_shares(question, level)}; {answered}."
@@ -167,7 +165,7 @@ def _answered(asked: Asked) -> str:
 
 
 def with_interval(value: Value, level: float, kind: Kind = "number") -> str:
-    """A figure with its interval, or why there is none."""
+    """A value with its interval, or the reason why it has none."""
     if value.value is None:
         return value.reason or "unknown"
     shown, interval = numbers.worded(cell(value), kind)
@@ -197,47 +195,46 @@ def _is_clear(value: Value) -> bool:
 
 
 def _scale_change(name: str, before: Value, change: Value, level: float) -> str:
-    """How a mean changed over the talk, as far as can be told."""
+    """How a mean changed during the conversation."""
     if change.value is None:
-        return f"How answers to {name} changed over the talk is not known: {change.reason}."
-    moved = f"{with_interval(change, level, 'change')}, from a mean of {numbers.number(before.value)} before it"
+        return f"The change in {name} during the conversation is unknown: {change.reason}."
+    moved = f"{with_interval(change, level, 'change')}, from a mean of {numbers.number(before.value)} before"
     if _is_clear(change):
-        return f"Over the talk, the mean of {name} {'rose' if change.value > 0 else 'fell'} by {moved}."
-    return f"No change of {name} over the talk can be told: {moved}."
+        return f"During the conversation, the mean of {name} {'rose' if change.value > 0 else 'fell'} by {moved}."
+    return f"No significant change in {name} during the conversation: {moved}."
 
 
 def _share_changes(question: QuestionFigures, level: float) -> str:
-    """The same of the options of a choice."""
+    """How the shares of a choice changed during the conversation."""
     known = [(each.option, each.change) for each in _most_first(question) if each.change is not None]
     there = [(option, change) for option, change in known if change.value is not None]
     if not there:
-        return f"How answers to {question.id} changed over the talk is not known: {known[0][1].reason}."
+        return f"The change in {question.id} during the conversation is unknown: {known[0][1].reason}."
     told = ", ".join(
-        f"‘{option}’ by {with_interval(in_points(change), level, 'change.1')}"
-        for option, change in there[:MOST_OPTIONS]
+        f"‘{option}’ {with_interval(in_points(change), level, 'change.1')}" for option, change in there[:MOST_OPTIONS]
     )
     clear = any(_is_clear(change) for _, change in there)
-    begin = "Over the talk, answers to {} changed" if clear else "No change of {} over the talk can be told"
-    return f"{begin.format(question.id)}: in percentage points, {told}."
+    begin = "Change in {} during the conversation" if clear else "No significant change in {} during the conversation"
+    return f"{begin.format(question.id)}, in percentage points: {told}."
 
 
 def _group_lines(question: QuestionFigures) -> Iterator[str]:
-    """Which groups differ: by every attribute that was named in advance, and by the nearest other."""
+    """Which groups differ: by every pre-registered attribute, and by the exploratory one with the smallest p-value."""
     named = [each for each in question.dimensions if not each.exploratory and each.groups]
     others = [each for each in question.dimensions if each.exploratory and each.p_holm is not None]
     told = {each.name: p_values(each, named) for each in named}
     for each in named:
         if _differs(each.p_holm):
-            yield f"Answers to {question.id} differ by {each.name} ({told[each.name]}): {_widest(question, each)}."
+            yield f"{question.id} differs by {each.name} ({told[each.name]}): {_widest(question, each)}."
     if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.p_holm)]:
-        yield f"No difference of {question.id} can be told by {', by '.join(alike)}."
+        yield f"No significant difference in {question.id} by {' or by '.join(alike)}."
     if question.before is not None and named:
         told = {each.name: p_values(each, named, change=True) for each in named}
         for each in named:
             if _differs(each.change_p_holm):
-                yield f"How answers to {question.id} changed differs by {each.name} ({told[each.name]})."
+                yield f"The change in {question.id} differs by {each.name} ({told[each.name]})."
         if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.change_p_holm)]:
-            yield f"No difference in how answers to {question.id} changed can be told by {', by '.join(alike)}."
+            yield f"No significant difference in the change in {question.id} by {' or by '.join(alike)}."
     if others:
         yield _nearest(question, min(others, key=lambda each: (each.p_holm, each.p)), others)
 
@@ -247,61 +244,61 @@ def _differs(p: float | None) -> bool:
 
 
 def p_values(found: DimensionFigures, others: Sequence[DimensionFigures], *, change: bool = False) -> str:
-    """The p-values of an attribute among others of its kind, or why there is no test."""
+    """The p-values of an attribute, adjusted for the others of its kind, or why there is no test."""
     p, holm = (found.change_p, found.change_p_holm) if change else (found.p, found.p_holm)
     if p is None or holm is None:
         return f"no test: {found.change_reason if change else found.reason}"
     among = len([each for each in others if (each.change_p if change else each.p) is not None])
-    return f"{numbers.p_equals(p)}, Holm {numbers.p_value(holm)} among {among}"
+    return f"{numbers.p_equals(p)}; Holm-adjusted {numbers.p_equals(holm)}, {numbers.plural(among, 'test')}"
 
 
 def _nearest(question: QuestionFigures, found: DimensionFigures, others: Sequence[DimensionFigures]) -> str:
-    """Of what was not named in advance, the attribute that has most bearing."""
+    """The exploratory attribute with the smallest p-value."""
     if _differs(found.p_holm):
         return (
-            f"Not named in advance: answers to {question.id} differ by {found.name} ({p_values(found, others)}): "
-            f"{_widest(question, found)}. Take this as a lead for the next batch, not as a finding of this one."
+            f"Exploratory: {question.id} differs by {found.name} ({p_values(found, others)}): "
+            f"{_widest(question, found)}. To confirm it, run a new batch with --by {found.name}."
         )
     return (
-        f"Not named in advance: no attribute makes a difference to {question.id} that can be told; {found.name} comes "
-        f"nearest ({p_values(found, others)})."
+        f"Exploratory: no significant difference in {question.id} by any other attribute; the smallest p-value is that "
+        f"of {found.name} ({p_values(found, others)})."
     )
 
 
 def _widest(question: QuestionFigures, found: DimensionFigures) -> str:
-    """Where groups are farthest apart."""
+    """The two groups that differ most."""
     sides: dict[str, list[tuple[float, str]]] = {}
     for group in found.groups:
         values = [(f"‘{each.option}’", each.share) for each in group.options]
-        values += [("the mean", group.mean)] if group.mean is not None else []
+        values += [("mean", group.mean)] if group.mean is not None else []
         for what, value in values:
             if value.value is not None:
                 sides.setdefault(what, []).append((value.value, group.value))
     what, apart = max(sides.items(), key=lambda each: max(each[1])[0] - min(each[1])[0])
     (low, least), (high, most) = min(apart), max(apart)
     worded = numbers.percent if question.options else numbers.number
-    return f"{what} is from {worded(low)} ({least}) to {worded(high)} ({most})"
+    return f"{what} {worded(low)} for {least}, {worded(high)} for {most}"
 
 
 def _conversation(study: Study, found: Conversation) -> str:
     if not found.lines:
-        return "The talk is missing."
-    said = f"{numbers.plural(found.lines, 'line')} {'was' if found.lines == 1 else 'were'} said"
-    return f"{said}; the talk has {numbers.plural(found.turns, 'turn')} by now."
+        return "The conversation is missing."
+    turns = numbers.plural(found.turns, "turn")
+    return f"{numbers.plural(found.lines, 'line')} added; the conversation now has {turns}."
 
 
 def key_figures(study: Study, analysis: Analysis) -> KeyFigures:
-    """What one wants to know first."""
+    """The key figures of a batch."""
     found, lines, spent = analysis.simulations, analysis.lines, whole_cost([study.summary])
     asked, answered = (sum(getattr(each.after, name) for each in analysis.questions) for name in ("asked", "answered"))
-    unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
-    words = "" if lines.words_per_line is None else f"{lines.words_per_line:.1f} words each"
-    answers = [KeyFigure(f"{answered:,}", "answers after the talk", f"of {asked:,} asked for")] if asked else []
+    unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
+    words = "" if lines.words_per_line is None else f"{lines.words_per_line:.1f} words on average"
+    answers = [KeyFigure(f"{answered:,}", "answers after the conversation", f"of {asked:,} requested")] if asked else []
     return KeyFigures(
         id="key-figures",
         figures=[
             KeyFigure(f"{found.usable:,}", "usable simulations", f"of {found.planned:,} planned"),
-            KeyFigure(f"{analysis.met:,}", "combinations", f"of {_counted(analysis.combinations)} that there are"),
+            KeyFigure(f"{analysis.met:,}", "combinations", f"of {_counted(analysis.combinations)} possible"),
             KeyFigure(f"{lines.count:,}", "lines", words),
             *answers,
             KeyFigure(cost(spent.usd, 0), "cost", unknown),
@@ -311,18 +308,18 @@ def key_figures(study: Study, analysis: Analysis) -> KeyFigures:
 
 
 def cell(value: Value | None) -> Estimate | None:
-    """A figure of an analysis as a cell."""
+    """A value of an analysis as a table cell."""
     return None if value is None or value.value is None else Estimate(value.value, value.low, value.high)
 
 
 def _why_none(values: Iterable[Value | None]) -> str:
-    """Why figures have no interval."""
+    """Why some values have no interval."""
     reasons = dict.fromkeys(each.reason for each in values if each is not None and each.reason)
-    return f" No interval, for some: {', '.join(reasons)}." if reasons else ""
+    return f" Some values have no interval: {', '.join(reasons)}." if reasons else ""
 
 
 def choices_table(questions: Sequence[QuestionFigures], level: float) -> Table:
-    """Every option of every choice: its share, and how it changed."""
+    """Every option of every choice: its share and how it changed."""
     options = [(question, each) for question in questions for each in _most_first(question)]
     twice = any(question.before is not None for question in questions)
     return Table(
@@ -341,13 +338,13 @@ def choices_table(questions: Sequence[QuestionFigures], level: float) -> Table:
             )
             for question, each in options
         ],
-        caption=f"Shares of the answers after the talk, with {level:.0%} intervals.{_twice(twice)} {ALLOWS}"
+        caption=f"Shares of the answers after the conversation, with {level:.0%} intervals.{_twice(twice)} {ALLOWS}"
         f"{_why_none(each.share for _, each in options)}",
     )
 
 
 def _twice(twice: bool) -> str:
-    return f" Before: answers to the same questions before the talk.{CHANGES}" if twice else ""
+    return f" Before: answers to the same questions before the conversation.{CHANGES}" if twice else ""
 
 
 def _share(value: Value, count: int) -> Estimate | None:
@@ -356,7 +353,7 @@ def _share(value: Value, count: int) -> Estimate | None:
 
 
 def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], level: float) -> Table:
-    """Every scale: its mean, and how it changed."""
+    """Every scale: its mean and how it changed."""
     twice = any(scale.before is not None for _, scale in questions)
     return Table(
         id="scales",
@@ -374,21 +371,21 @@ def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], leve
             )
             for question, scale in questions
         ],
-        caption=f"Means of the answers after the talk, with {level:.0%} intervals; sd is the standard deviation of "
-        f"single answers.{_twice(twice)} {ALLOWS}{_why_none(scale.mean for _, scale in questions)}",
+        caption=f"Means of the answers after the conversation, with {level:.0%} intervals. sd is the standard "
+        f"deviation of single answers.{_twice(twice)} {ALLOWS}{_why_none(scale.mean for _, scale in questions)}",
     )
 
 
 def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> Iterator[Block]:
-    """One question: its answers drawn, and by the attributes that were named in advance; of free text, examples."""
+    """One question: a figure and a breakdown by each pre-registered attribute; for free text, examples."""
     if question.free is not None:
         yield Table(
             id=f"answers-{question.id}",
-            title=f"{question.id}: the first answers",
+            title=f"{question.id}: first answers",
             brief=brief,
             columns={"simulation": "text", "name": "text", "answer": "text"},
             rows=[(str(each.simulation), each.name, each.text) for each in question.free.examples],
-            caption=f"{clipped(question.text, MOST_TEXT)} {_answered(question.after)}; the data file answers has all.",
+            caption=f"{clipped(question.text, MOST_TEXT)} {_answered(question.after)}. See answers.csv for all.",
         )
         return
     if not question.after.answered:
@@ -399,7 +396,7 @@ def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> 
 
 
 def options_figure(question: QuestionFigures, level: float) -> Table:
-    """The share of every option, after the talk and before it."""
+    """The share of every option, after and before the conversation."""
     options, twice = _most_first(question), question.before is not None
     groups = [
         Group(
@@ -415,7 +412,7 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
     first = options[0]
     table = Table(
         id=f"question-{question.id}",
-        title=f"{question.id}: ‘{first.option}’ was answered most often ({numbers.percent(first.share.value)})",
+        title=f"{question.id}: ‘{first.option}’ is the most frequent answer ({numbers.percent(first.share.value)})",
         columns={
             "option": "text",
             "share": "share",
@@ -425,8 +422,8 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
             (each.option, _share(each.share, each.count), *((cell(each.before), cell(each.change)) if twice else ()))
             for each in options
         ],
-        caption=f"{clipped(question.text, MOST_TEXT)} Shares of {_answers(question.after)} after the talk, with "
-        f"{level:.0%} intervals.{_twice(twice)} {ALLOWS}{_why_none(each.share for each in options)}",
+        caption=f"{clipped(question.text, MOST_TEXT)} Shares of {_answers(question.after)} after the "
+        f"conversation, with {level:.0%} intervals.{_twice(twice)} {ALLOWS}{_why_none(each.share for each in options)}",
     )
     if sum(len(group.points) for group in groups) > MOST_DRAWN:
         return table
@@ -437,37 +434,37 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
 
 
 def _answers(asked: Asked) -> str:
-    return f"{asked.answered:,} answers (of {asked.asked:,} asked for)"
+    return f"{asked.answered:,} answers (of {asked.asked:,} requested)"
 
 
 def steps_figure(question: QuestionFigures, scale: ScaleFigures, level: float) -> Figure:
-    """How often each step of a scale was chosen, and the mean."""
+    """How often each step of a scale was chosen, with the mean."""
     whole = sum(each.count for each in scale.steps)
-    rows: list[tuple[Cell, ...]] = [("mean after the talk", question.after.answered, None, cell(scale.mean))]
+    rows: list[tuple[Cell, ...]] = [("mean after the conversation", question.after.answered, None, cell(scale.mean))]
     if scale.before is not None and question.before is not None:
-        rows.append(("mean before it", question.before.answered, None, cell(scale.before)))
+        rows.append(("mean before the conversation", question.before.answered, None, cell(scale.before)))
         rows.append(("change", None if scale.change is None else scale.change.n, None, cell(scale.change)))
     rows += [(f"answered {each.step}", each.count, each.count / whole, None) for each in scale.steps]
     return Figure(
         id=f"question-{question.id}",
-        title=f"{question.id}: the mean is {numbers.number(scale.mean.value)}, from {scale.low} to {scale.high}",
+        title=f"{question.id}: mean {numbers.number(scale.mean.value)} on a scale from {scale.low} to {scale.high}",
         columns={"": "text", "answers": "count", "share": "share", "value": "number"},
         rows=rows,
         caption=f"{clipped(question.text, MOST_TEXT)} Bars: the share of {_answers(question.after)} that chose each "
-        f"step after the talk. Above: the mean with its {level:.0%} interval.{_twice(scale.before is not None)} "
-        f"{ALLOWS}{_why_none([scale.mean])}",
+        f"step after the conversation. Above: the mean with its {level:.0%} interval."
+        f"{_twice(scale.before is not None)} {ALLOWS}{_why_none([scale.mean])}",
         size=(WIDTH, drawings.STEPS_HEIGHT),
         draw=partial(drawings.steps, scale=scale, label=f"answer, from {scale.low} to {scale.high}"),
     )
 
 
 def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *, id_: str, brief: bool) -> Table:
-    """The answers to a question by an attribute that was named in advance."""
+    """The answers to a question by a pre-registered attribute."""
     twice = question.before is not None
     named = [each for each in question.dimensions if not each.exploratory]
     change = f" Test of the change: {p_values(found, named, change=True)}." if twice else ""
-    cut = "" if found.cut is None else f" Numbers are cut in halves at {found.cut:g}."
-    title = f"differs by {found.name}" if _differs(found.p_holm) else f"no difference by {found.name} can be told"
+    cut = "" if found.cut is None else f" The two groups are split at {found.cut:g}."
+    title = f"differs by {found.name}" if _differs(found.p_holm) else f"no significant difference by {found.name}"
     scale = question.scale
     table = Table(
         id=id_,
@@ -476,9 +473,9 @@ def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *
         columns={"group": "text", **_group_columns(scale is not None, twice)},
         rows=[(each.value, *row) for each in found.groups for row in _group_rows(each, twice)],
         brief_columns=("group", "answers", "mean", "option", "share", "less the others", "change"),
-        caption=f"Answers to {question.id} after the talk by {found.name}, with {level:.0%} intervals. Less the "
-        "others: the difference from all entities that are not in the group. The test gives the values of the "
-        "attribute to other entities at random; p is adjusted by Holm for the attributes that were named in advance."
+        caption=f"Answers to {question.id} after the conversation by {found.name}, with {level:.0%} intervals. "
+        "Less the others: the difference from all entities outside the group. The p-value is that of a permutation "
+        "test over entities, adjusted (Holm) for the pre-registered attributes."
         f"{change}{cut} {ALLOWS}{_why_none(_group_values(found.groups))}",
     )
     groups = _mean_groups(found) if scale is not None else _option_groups(question, found)
@@ -486,11 +483,11 @@ def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *
         return table
     height = forest_height(groups)
     if scale is None:
-        label = f"share of the answers of each group, with {level:.0%} intervals"
+        label = f"share of answers per group, with {level:.0%} intervals"
         return table.drawn(
             (WIDTH, height), partial(drawings.shares, groups=groups, height=height, label=label, twice=False)
         )
-    label = f"mean on the scale from {scale.low} to {scale.high}, with {level:.0%} intervals"
+    label = f"mean on a scale from {scale.low} to {scale.high}, with {level:.0%} intervals"
     ends = (scale.low, scale.high)
     draw = partial(drawings.means, groups=groups, height=height, label=label, ends=ends, twice=twice)
     return table.drawn((WIDTH, height), draw)
@@ -510,7 +507,7 @@ def _mean_groups(found: DimensionFigures) -> list[Group]:
 
 
 def _option_groups(question: QuestionFigures, found: DimensionFigures) -> list[Group]:
-    """Options, each with its share in every group: what is compared is below each other."""
+    """Options, each with its share in every group."""
     places = {option.option: at for at, option in enumerate(question.options)}
     looks = drawings.LOOKS
     groups = []
@@ -532,7 +529,7 @@ def _group_columns(scale: bool, twice: bool) -> dict[str, Kind]:
 
 
 def _group_rows(group: GroupFigures, twice: bool) -> Iterator[list[Cell]]:
-    """The rows of a group: one of a scale, one for each option of a choice."""
+    """The rows of a group: one for a scale, one per option for a choice."""
     parts: Sequence[GroupFigures | GroupOption] = group.options or [group]
     for each in parts:
         row: list[Cell] = [group.entities, group.answered]
@@ -548,7 +545,7 @@ def _group_values(groups: Sequence[GroupFigures]) -> Iterator[Value | None]:
 
 
 def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iterator[Table]:
-    """Which attributes make a difference, and answers by those that were not named in advance."""
+    """The tests of all attributes, and answers by the exploratory ones."""
     looked = [(question, each) for question in questions for each in question.dimensions]
     if not looked:
         return
@@ -569,9 +566,9 @@ def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iter
             )
             for question, each in looked
         ],
-        caption="Whether an attribute of the entities has a bearing on their answers, by giving its values to other "
-        "entities at random. Attributes that were named in advance are adjusted (Holm) among themselves, all others "
-        "among themselves: what these show is a lead for the next batch, not a finding of this one.",
+        caption="Permutation tests of whether answers depend on an attribute of the entities. Holm adjustment is done "
+        "separately for attributes named in advance (pre-registered) and for all others (exploratory). Confirm an "
+        "exploratory result in a new batch.",
     )
     for scale, name in ((True, "Scales"), (False, "Choices")):
         some = [
@@ -582,7 +579,7 @@ def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iter
         if some:
             yield Table(
                 id=f"{name.lower()}-by-group",
-                title=f"{name} by attributes that were not named in advance",
+                title=f"{name} by exploratory attribute",
                 columns={"question": "text", "attribute": "text", "group": "text", **_group_columns(scale, twice)},
                 rows=[
                     (question.id, each.name, group.value, *row)
@@ -590,26 +587,26 @@ def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iter
                     for group in each.groups
                     for row in _group_rows(group, twice)
                 ],
-                caption=f"Answers after the talk, with {level:.0%} intervals. Less the others: the difference from all "
-                "entities that are not in the group."
+                caption=f"Answers after the conversation, with {level:.0%} intervals. Less the others: the difference "
+                "from all entities outside the group."
                 f"{_why_none(value for _, each in some for value in _group_values(each.groups))}",
                 folded=True,
             )
 
 
 def entities_table(analysis: Analysis) -> Table:
-    """Everybody who took part."""
+    """The entities that took part."""
     return Table(
         id="entities",
         title="Entities",
         columns={"name": "text", "id": "text", "simulations": "count", "lines": "count", "words per line": "number.1"},
         rows=[(each.name, each.id, each.simulations, each.lines, each.words_per_line) for each in analysis.entities],
-        caption="Over the usable simulations that each of them took part in.",
+        caption="Counts over the usable simulations of each entity.",
     )
 
 
 def run_blocks(study: Study) -> Iterator[Block]:
-    """Settings, the context, the questionnaire, and what models were told."""
+    """Settings, context, questionnaire and prompts."""
     yield from about_run([study.summary], [study.record], study.held, _settings(study))
     settings = study.settings
     first = settings.context if isinstance(settings, Batch) else settings.simulation.context
@@ -620,25 +617,24 @@ def run_blocks(study: Study) -> Iterator[Block]:
         part="run",
         lines=[settings.description] if isinstance(settings, Batch) and settings.description else [],
         passages=[
-            Passage("what the talk is about", first, open=True),
-            *(Passage(f"then, after {each.lines:,} lines", each.context, open=True) for each in later),
+            Passage("context", first, open=True),
+            *(Passage(f"added after {each.lines:,} lines", each.context, open=True) for each in later),
         ],
     )
     if study.questions:
         yield questionnaire_table(study)
     if passages := list(_prompts(study)):
-        last = "with the questions" if study.questions else "for its last line"
-        about = f"The first and the last message that models were sent in the first simulation; the last one is {last}."
+        about = "The first and the last message of the requests in the first simulation."
         yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
 
 
 def _settings(study: Study) -> Iterator[tuple[str, str]]:
     settings, rules, analysis = study.settings, study.rules, study.analysis
     if isinstance(settings, Batch):
-        yield "entities", f"{len(settings.entities):,}, of whom {settings.interaction_size:,} talk together"
+        yield "entities", f"{len(settings.entities):,}, {settings.interaction_size:,} per simulation"
         often = "once" if settings.replicates == 1 else f"up to {settings.replicates:,} times"
         yield "simulations", f"{settings.num_simulations:,}, each combination {often}"
-        yield "who speaks first", "drawn" if settings.order == "random" else "as entities are given"
+        yield "who speaks first", "drawn at random" if settings.order == "random" else "in the given order"
         yield "named in advance", ", ".join(settings.by)
     else:
         yield "continues", settings.continues or ""
@@ -648,25 +644,25 @@ def _settings(study: Study) -> Iterator[tuple[str, str]]:
     yield "method", rules.method
     yield "style", rules.style
     yield "language", rules.language
-    yield "thoughts", "asked for" if rules.thoughts else "not asked for"
-    yield "temperature", "the provider's" if rules.temperature is None else f"{rules.temperature:g}"
+    yield "thoughts", "requested" if rules.thoughts else "not requested"
+    yield "temperature", "provider default" if rules.temperature is None else f"{rules.temperature:g}"
     yield "reply tokens", f"at most {rules.max_tokens:,}"
-    yield "prompts", f"{analysis.prompts}; figures of batches with other prompts are not comparable"
+    yield "prompts", f"{analysis.prompts} (hash; do not compare batches with different prompts)"
 
 
 def questionnaire_table(study: Study) -> Table:
-    """What was asked."""
+    """The questions."""
     sheet = study.rules.questionnaire
     assert sheet is not None
-    when = "before the talk and after it" if sheet.before else "after the talk"
-    order = "Every entity got options in an order of its own." if sheet.shuffle else "Options were in this order."
+    when = "before and after the conversation" if sheet.before else "after the conversation"
+    order = "Each entity got the options in random order." if sheet.shuffle else "Options were shown in this order."
     return Table(
         id="questionnaire",
         title="Questionnaire",
         part="run",
         columns={"id": "text", "question": "text", "type": "text", "answers": "text"},
         rows=[(each.id, each.text, each.type, _possible(each)) for each in sheet.questions],
-        caption=f"Put to every entity {when}. {order}",
+        caption=f"Asked of every entity {when}. {order}",
     )
 
 
@@ -678,7 +674,7 @@ def _possible(question: Question) -> str:
 
 
 def _prompts(study: Study) -> Iterator[Passage]:
-    """What the first simulation was asked with, as far as its program still asks the same."""
+    """The prompts of the first simulation, as far as the current program still sends them."""
     first = next(study.simulations(), None)
     if first is None:
         return
@@ -688,7 +684,7 @@ def _prompts(study: Study) -> Iterator[Passage]:
         if isinstance(each.request, Chat):
             asks = each.request.schema is not None
             spoke = "to speak" in moments
-            moment = "to speak" if not asks else "questions after the talk" if spoke else "questions before it"
+            moment = "to speak" if not asks else "questions after" if spoke else "questions before"
             moments.setdefault(moment, (each.label, each.request))
     for moment, (label, request) in moments.items():
         for message in (request.messages[0], request.messages[-1]):
@@ -696,21 +692,21 @@ def _prompts(study: Study) -> Iterator[Passage]:
 
 
 def contrast_blocks(found: Contrast) -> Iterator[Block]:
-    """What two batches differ by: the first less the second."""
-    altered = f", {found.altered:,} of them altered" if found.altered else ""
+    """The differences between two batches: the first minus the second."""
+    altered = f", {found.altered:,} of these changed" if found.altered else ""
     yield Text(
         id="contrast",
-        title=f"{found.one}, less {found.other}",
+        title=f"{found.one} minus {found.other}",
         lines=[
-            *(f"  {name}: {_setting(one)} against {_setting(other)}" for name, (one, other) in found.differ.items()),
-            *([] if found.differ else ["  their settings are the same"]),
+            *(f"  {name}: {_setting(one)} and {_setting(other)}" for name, (one, other) in found.differ.items()),
+            *([] if found.differ else ["  settings: identical"]),
             f"  entities: {found.entities[0]:,} and {found.entities[1]:,}, {found.common:,} in both{altered}",
         ],
     )
     for question in found.questions:
         yield from _question_gap(question, found)
     if found.left_out:
-        lines = [f"{name} is left out: {reason}" for name, reason in found.left_out.items()]
+        lines = [f"{name} was left out: {reason}" for name, reason in found.left_out.items()]
         yield Text(id="left-out", title="Left out", lines=lines)
 
 
@@ -719,7 +715,7 @@ def _setting(value: object) -> str:
 
 
 def _question_gap(question: QuestionGap, found: Contrast) -> Iterator[Block]:
-    reworded = ["the two batches ask it in other words"] if question.reworded else []
+    reworded = ["The wording differs between the two batches."] if question.reworded else []
     yield Text(
         id=f"question-{question.id}",
         title=f"{question.id}: {clipped(' '.join(question.text.split()), MOST_TEXT)}",
@@ -737,27 +733,27 @@ def _question_gap(question: QuestionGap, found: Contrast) -> Iterator[Block]:
 
 
 def _paired(question: QuestionGap) -> str:
-    """What was compared with what."""
+    """How the answers of the two batches are paired."""
     here, there = question.answers
     if question.pairing == "simulation":
         return (
-            f"paired: {question.pairs:,} answers by the same entity in the same combination and replicate "
-            f"(of {here:,} and {there:,} answers)"
+            f"paired by simulation: {question.pairs:,} pairs of answers by the same entity in the same combination and "
+            f"replicate (of {here:,} and {there:,} answers)"
         )
     if question.pairing == "entity":
         return (
-            f"paired: {question.pairs:,} entities that answered in both, each compared with itself "
+            f"paired by entity: {question.pairs:,} entities that answered in both batches "
             f"({here:,} and {there:,} answers)"
         )
     one, other = question.entities
-    whose = f"{here:,} answers of {one:,} entities, and {there:,} of {other:,}"
-    return f"not paired: fewer than half of the entities are in both ({whose})"
+    whose = f"{here:,} answers of {one:,} entities and {there:,} of {other:,}"
+    return f"not paired: fewer than half of the entities are in both batches ({whose})"
 
 
 def _gap_columns(
     question: QuestionGap, found: Contrast, last: Sequence[str], first: Sequence[tuple[str, Kind]] = ()
 ) -> dict[str, Kind]:
-    """The columns of differences. Batches and attributes may have any name, and the same one."""
+    """The columns of a table of differences. Batches and attributes may have the same name."""
     scale = question.type == "scale"
     value, change = ("number", "change") if scale else ("share", "share_change")
     columns = [*first, *([] if scale else [("option", "text")]), (found.one, value), (found.other, value)]
@@ -776,9 +772,9 @@ def _reasons(id_: str, values: Sequence[Value]) -> Iterator[Text]:
 
 
 def _dimension_gap(dimension: DimensionGap, question: QuestionGap, found: Contrast, id_: str) -> Iterator[Block]:
-    """What the batches differ by for each value of an attribute."""
+    """The difference between the batches for each value of an attribute."""
     if not dimension.groups:
-        yield Text(id=id_, lines=[f"by {dimension.name}: no groups: {dimension.reason}"])
+        yield Text(id=id_, lines=[f"by {dimension.name}: no breakdown: {dimension.reason}"])
         return
     among = len([each for each in question.dimensions if each.p is not None])
     yield Text(id=id_, lines=[f"by {dimension.name}: {_verdict(dimension, among)}"])
@@ -799,7 +795,8 @@ def _dimension_gap(dimension: DimensionGap, question: QuestionGap, found: Contra
 def _verdict(dimension: DimensionGap, among: int) -> str:
     if dimension.p is None or dimension.p_holm is None:
         return f"no test: {dimension.reason}"
-    tested = f"(p {numbers.p_value(dimension.p)}, Holm {numbers.p_value(dimension.p_holm)} among {among})"
+    adjusted = numbers.p_equals(dimension.p_holm)
+    tested = f"({numbers.p_equals(dimension.p)}; Holm-adjusted {adjusted}, {numbers.plural(among, 'test')})"
     if dimension.p_holm < FOUND:
-        return f"it makes a difference to what the batches differ by {tested}"
-    return f"no bearing that can be told on what the batches differ by {tested}"
+        return f"the difference between the batches depends on it {tested}"
+    return f"no significant effect on the difference between the batches {tested}"

@@ -1,4 +1,4 @@
-"""The catalogue: the entity types and entities of a store, kept so that every entity fits its type."""
+"""The entity types and entities of a store. Every entity conforms to its type."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from groundswell.store.documents import Changing, Documents
 TYPE = "entity_type"
 ENTITY = "entity"
 KEPT = "kept"
-"""Of every run that made entities: the ids of those that were added to the store."""
+"""For each run that wrote entities: the ids that were added to the store."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-"""What ids are made of: nothing that could be taken for something else."""
+"""Characters of generated ids, without those that are easily confused."""
 NAMED = 5
-"""So many ids are named in a message; of the rest, how many there are."""
+"""Maximum number of ids listed in an error."""
 
 OnConflict = Literal["error", "skip", "replace"]
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """What became of the types and entities of a file: how many were added, replaced and left as they were."""
+    """The result of an import: how many types and entities were added, replaced and skipped."""
 
     types_added: int = 0
     types_replaced: int = 0
@@ -37,7 +37,7 @@ class Brought(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    """The entity types and entities of a store. Calls are short and synchronous, and may be made in any thread."""
+    """The entity types and entities of a store. Calls are short, synchronous and thread-safe."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -56,23 +56,25 @@ class Catalogue:
         return _type_of(found[id_].body)
 
     def types_by_id(self, ids: Iterable[str]) -> dict[str, EntityType]:
-        """Those of the types that are there."""
+        """The existing types among these ids."""
         return {id_: _type_of(found.body) for id_, found in self._documents.find(TYPE, *dict.fromkeys(ids)).items()}
 
     def type_named(self, name: str) -> EntityType:
-        """The type of this id. The name of a template will do: its type is added to the store first, once."""
+        """The type with this id. If it names a template that is not in the store yet, the template is added."""
         if name in names_of_templates():
-            self._documents.add((TYPE, name, _body(template(name))))  # taken: then it is there, maybe changed
+            self._documents.add(
+                (TYPE, name, _body(template(name)))
+            )  # no effect if the id exists: the user may have changed it
         return self.type(name)
 
     def add_type(self, new: EntityType) -> EntityType:
         """Add a type; raises `Conflict` if its id is taken."""
         if self._documents.add((TYPE, new.id, _body(new))):
-            raise Conflict(f"there is an entity type {new.id!r} already: change that one, or give another id")
+            raise Conflict(f"entity type {new.id!r} already exists; change it, or use another id")
         return new
 
     def change_type(self, changed: EntityType) -> EntityType:
-        """Replace a type. Refused if one of its entities would not fit any more."""
+        """Replace a type. Raises `SettingsError` if one of its entities would no longer conform."""
         with self._documents.changing() as held:
             if not held.change(TYPE, changed.id, _body(changed)):
                 raise NotFound(f"no entity type {changed.id!r}")
@@ -80,7 +82,7 @@ class Catalogue:
         return changed
 
     def delete_type(self, id_: str, *, with_entities: bool = False) -> int:
-        """Remove a type. Refused while it has entities, unless they may go too; returns how many went."""
+        """Delete a type and, with `with_entities`, its entities. Returns how many entities were deleted."""
         with self._documents.changing() as held:
             members = [document.id for document in held.list(ENTITY, having={"entity_type_id": id_})]
             if not held.delete(TYPE, id_):
@@ -88,7 +90,7 @@ class Catalogue:
             if members and not with_entities:
                 count = "1 entity has" if len(members) == 1 else f"{len(members):,} entities have"
                 raise SettingsError(
-                    f"entity type {id_!r}: {count} this type; delete them first, or say that they go too",
+                    f"entity type {id_!r}: {count} this type; delete them first, or delete them with the type",
                     field="with_entities",
                 )
             return held.delete(ENTITY, *members)
@@ -107,37 +109,36 @@ class Catalogue:
         return _entity_of(found[id_].body)
 
     def many(self, ids: Sequence[str]) -> list[Entity]:
-        """Entities in the order asked; an error names all that are not there."""
+        """Entities in the given order. The error lists all missing ids."""
         found = self._documents.find(ENTITY, *dict.fromkeys(ids))
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in found]
         if missing:
             raise SettingsError(
-                f"entity_ids: there {'is no entity' if len(missing) == 1 else 'are no entities'} "
-                + ", ".join(map(repr, missing)),
+                f"entity_ids: no {'entity' if len(missing) == 1 else 'entities'} " + ", ".join(map(repr, missing)),
                 field="entity_ids",
             )
         return [_entity_of(found[id_].body) for id_ in ids]
 
     def cast(self, ids: Sequence[str]) -> list[Entity]:
-        """The same, as they go into a batch: with what their types say of them."""
+        """The same, with the descriptions of their types, ready for a batch."""
         entities = self.many(ids)
         types = self.types_by_id(entity.entity_type_id for entity in entities if entity.entity_type_id is not None)
         return [taking_part(entity, types.get(entity.entity_type_id or "")) for entity in entities]
 
     def check_there(self, ids: Sequence[str]) -> None:
-        """`NotFound` names those that no entity has."""
+        """Raise `NotFound` for ids that do not exist."""
         _refuse_missing(ids, self.taken(ids))
 
     def taken(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that entities have."""
+        """The ids that exist."""
         return set(self._documents.find(ENTITY, *dict.fromkeys(ids)))
 
     def add_entities(self, *entities: Entity) -> list[Entity]:
-        """Add entities, all or none. Raises `Conflict` if an id is taken, `SettingsError` if one does not fit."""
+        """Add entities, all or none. Raises `Conflict` if an id exists, `SettingsError` if one does not conform."""
         with self._documents.changing() as held:
             fitted = _fitted(held, entities)
             if taken := held.add(*(_document(entity) for entity in fitted)):
-                raise Conflict(f"{_taken(taken)}: change {_them(taken)}, or give other ids")
+                raise Conflict(f"{_taken(taken)}; change {_them(taken)}, or use other ids")
         return fitted
 
     def change_entity(self, changed: Entity) -> Entity:
@@ -149,31 +150,28 @@ class Catalogue:
         return changed
 
     def delete_entity(self, *ids: str) -> int:
-        """Remove entities, all or none; `NotFound` names all that are not there. Returns how many there were."""
+        """Delete entities, all or none. Raises `NotFound` with all missing ids. Returns the number deleted."""
         with self._documents.changing() as held:
             found = held.find(ENTITY, *ids)
             _refuse_missing(ids, found)
             return held.delete(ENTITY, *found)
 
     def count_types(self) -> int:
-        """How many types there are."""
+        """Number of types."""
         return self._documents.count(TYPE)
 
     def count_entities(self, entity_type_id: str | None = None) -> int:
-        """How many entities there are: all, or those of a type."""
+        """Number of entities: all, or those of a type."""
         having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
         return self._documents.count(ENTITY, having=having)
 
     def bring(
         self, types: Sequence[EntityType], entities: Sequence[Entity], on_conflict: OnConflict = "error"
     ) -> Brought:
-        """Add types and entities that may be there already, all or none.
-
-        What is there is an error, stays as it is (`skip`) or is replaced (`replace`).
-        """
+        """Import types and entities, all or none. `on_conflict` says what to do about ids that exist."""
         if on_conflict not in get_args(OnConflict):
             raise SettingsError(
-                f"on_conflict {on_conflict!r}: there are {', '.join(get_args(OnConflict))}", field="on_conflict"
+                f"on_conflict {on_conflict!r}: must be one of {', '.join(get_args(OnConflict))}", field="on_conflict"
             )
         with self._documents.changing() as held:
             kinds = _put(held, [(TYPE, each.id, _body(each)) for each in types], on_conflict)
@@ -184,9 +182,9 @@ class Catalogue:
         return Brought(*kinds, *people)
 
     def keep(self, run_id: str, entities: Sequence[Entity]) -> list[Entity]:
-        """Add the entities that a run made, each once ever: those kept before stay as they are, or gone.
+        """Add the entities that a run wrote, each only once: entities that were added before are left alone.
 
-        What was kept is written down in the same transaction, so that neither a crash nor a resumed run repeats it.
+        Their ids are recorded in the same transaction, so neither a crash nor a resumed run adds them twice.
         """
         with self._documents.changing() as held:
             marker = held.find(KEPT, run_id).get(run_id)
@@ -194,7 +192,7 @@ class Catalogue:
             known = set(before)
             fresh = _fitted(held, [entity for entity in entities if entity.id not in known])
             if taken := held.add(*(_document(entity) for entity in fresh)):
-                raise Conflict(f"{_taken(taken)}: run {run_id} cannot keep what it wrote; delete {_them(taken)} first")
+                raise Conflict(f"{_taken(taken)}; run {run_id} cannot add its entities until you delete {_them(taken)}")
             body = msgspec.json.encode([*before, *(entity.id for entity in fresh)]).decode()
             if not held.change(KEPT, run_id, body):
                 held.add((KEPT, run_id, body))
@@ -202,12 +200,12 @@ class Catalogue:
 
 
 def new_entity_id() -> str:
-    """An id for an entity that was given none."""
+    """A new id for an entity."""
     return f"entity-{_random()}"
 
 
 def new_type_id() -> str:
-    """An id for a type that was given none."""
+    """A new id for a type."""
     return f"type-{_random()}"
 
 
@@ -221,13 +219,13 @@ def _refuse_missing(ids: Sequence[str], found: Collection[str]) -> None:
 
 
 def _put(held: Changing, wanted: Sequence[tuple[str, str, str]], on_conflict: OnConflict) -> tuple[int, int, int]:
-    """Add documents, or what is to be done about those there; how many were added, replaced and skipped."""
+    """Add documents and resolve conflicts. Returns the numbers added, replaced and skipped."""
     if not wanted:
         return 0, 0, 0
     there = held.find(wanted[0][0], *(id_ for _, id_, _ in wanted))
     known = [id_ for _, id_, _ in wanted if id_ in there]
     if known and on_conflict == "error":
-        raise Conflict(f"{_taken(known)}: skip or replace {_them(known)}, or give other ids")
+        raise Conflict(f"{_taken(known)}; skip or replace {_them(known)}, or use other ids")
     if twice := held.add(*(each for each in wanted if each[1] not in there)):
         raise Conflict(f"{_listed(twice)}: given twice")
     if on_conflict == "skip":
@@ -241,7 +239,7 @@ def _put(held: Changing, wanted: Sequence[tuple[str, str, str]], on_conflict: On
 def _fitted(held: Changing, entities: Sequence[Entity]) -> list[Entity]:
     """Entities with their attributes in the order of their types' dimensions.
 
-    Those whose type is not there, or does not allow their attributes, are refused.
+    Raises `SettingsError` if a type does not exist or does not allow the attributes.
     """
     wanted = dict.fromkeys(entity.entity_type_id for entity in entities if entity.entity_type_id is not None)
     types = {id_: _type_of(found.body) for id_, found in held.find(TYPE, *wanted).items()}
@@ -252,7 +250,7 @@ def _fitted_one(entity: Entity, types: Mapping[str, EntityType]) -> Entity:
     type_ = types.get(entity.entity_type_id or "")
     if type_ is None:
         raise SettingsError(
-            f"entity {entity.id!r}: entity_type_id: there is no entity type {entity.entity_type_id!r}"
+            f"entity {entity.id!r}: entity_type_id: no entity type {entity.entity_type_id!r}"
             + _templates_too(entity.entity_type_id or ""),
             field="entity_type_id",
         )
@@ -266,34 +264,34 @@ def _fitted_one(entity: Entity, types: Mapping[str, EntityType]) -> Entity:
 
 
 def _check_members(held: Changing, type_: EntityType) -> None:
-    """Refuse a type that one of its entities does not fit."""
+    """Raise `SettingsError` if an entity of the type does not conform to it."""
     for document in held.list(ENTITY, having={"entity_type_id": type_.id}):
         entity = _entity_of(document.body)
         try:
             type_.check(entity.attributes)
         except SettingsError as error:
             raise SettingsError(
-                f"dimensions: entity {entity.id!r} would not fit any more: {error}; change or delete it first",
+                f"dimensions: entity {entity.id!r} would no longer conform: {error}; change or delete it first",
                 field="dimensions",
             ) from error
 
 
 def _templates_too(id_: str) -> str:
-    return "; a template of this name can be added as one" if id_ in names_of_templates() else ""
+    return "; add the template of this name first" if id_ in names_of_templates() else ""
 
 
 def _those_there(ids: Sequence[str]) -> str:
     if not ids:
-        return "; there are none yet"
-    return f"; there {'is' if len(ids) == 1 else 'are'} {_listed(ids)}"
+        return "; the store has none yet"
+    return f"; the store has {_listed(ids)}"
 
 
 def _taken(ids: Sequence[str]) -> str:
-    return f"{_listed(ids)}: {'this id is' if len(ids) == 1 else 'these ids are'} taken"
+    return f"{_listed(ids)} already {'exists' if len(ids) == 1 else 'exist'}"
 
 
 def _them(ids: Sequence[str]) -> str:
-    return "that one" if len(ids) == 1 else "those"
+    return "it" if len(ids) == 1 else "them"
 
 
 def _listed(ids: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Combinations of entities: drawn at random, all equally likely, none twice, without listing those there are."""
+"""Draw combinations of entities at random without replacement, without enumerating all of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from random import Random
 
 
 def possible(n: int, k: int) -> int:
-    """How many combinations of k out of n there are: C(n, k)."""
+    """Number of combinations of k out of n: C(n, k)."""
     return comb(n, k)
 
 
 def combination(n: int, k: int, rank: int) -> tuple[int, ...]:
-    """The combination at a place in lexicographic order, from 0 on: k of the numbers 0 to n - 1, ascending."""
+    """The combination with this rank in lexicographic order: k of the numbers 0 to n - 1, ascending."""
     if not 0 <= rank < comb(n, k):
         raise IndexError(f"there is no combination {rank} of {k} out of {n}")
     chosen: list[int] = []
@@ -35,8 +35,7 @@ def combination(n: int, k: int, rank: int) -> tuple[int, ...]:
 def draw(n: int, k: int, count: int, seed: int | str) -> Iterator[tuple[int, ...]]:
     """`count` different combinations of k out of n, in random order; every such sequence is equally likely.
 
-    This is the shuffle of Fisher and Yates on the ranks of all combinations, of which only the places are kept that
-    were touched: memory grows with `count` alone.
+    This is a sparse Fisher-Yates shuffle of the ranks of all combinations: memory grows only with `count`.
     """
     every = comb(n, k)
     if count > every:

@@ -1,11 +1,11 @@
-"""Two batches against each other: what their answers differ by, within the same entities wherever they are the same.
+"""Compare the answers of two batches, paired where possible.
 
-simulation  the same combinations were run in both: each answer is compared with that of the same entity in the same
-            combination and replicate
-entity      the same entities answered in both, in other company: each one's mean here is compared with theirs there
-none        they are others: the means of both are compared
+simulation  both ran the same combinations: each answer is paired with that of the same entity in the same combination
+            and replicate
+entity      both have the same entities in different company: the mean of each entity is paired with its own mean
+none        the entities differ: the means of the two batches are compared
 
-Intervals allow for who answered, and in which company, as those of a batch do.
+Intervals account for entities and their company, as in the analysis of one batch.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class QuestionGap(msgspec.Struct, frozen=True):
-    """One question that both have; a scale has one gap, a choice one for each option.
+    """The comparison of one question. A scale has one gap, a choice one per option.
 
-    pairs     how many pairs there are: of answers, of entities, or none
-    reworded  whether the two batches ask it in other words
+    pairs     number of pairs: of answers or of entities; 0 if not paired
+    reworded  whether the wording differs between the batches
     """
 
     id: str
@@ -55,12 +55,12 @@ class QuestionGap(msgspec.Struct, frozen=True):
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """One batch less the other.
+    """The first batch minus the second.
 
-    common    entities that are in both: the same id and name
-    altered   how many of these have another description, attributes or model in the second
-    differ    settings that are not the same, with both values
-    left_out  questions that cannot be compared, and why
+    common    number of entities in both batches, by id and name
+    altered   number of these with a different description, attributes or model in the second batch
+    differ    settings that differ, with both values
+    left_out  questions that cannot be compared, with the reason
     """
 
     one: str
@@ -75,14 +75,14 @@ class Contrast(msgspec.Struct, frozen=True):
 
 
 class Taken(NamedTuple):
-    """A batch, and the simulations that came of it."""
+    """A batch and its simulations."""
 
     batch: Batch
     simulations: Iterable[SimulationShown]
 
 
 def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
-    """What the first batch's answers are less those of the second; also by what either was to be looked at by."""
+    """Compare two batches, also by the attributes that either was run with `--by`."""
     sheets = [each.batch.rules.questionnaire for each in (one, other)]
     asked = [{} if sheet is None else {each.id: each for each in sheet.questions} for sheet in sheets]
     shared, left_out = _shared(*asked)
@@ -109,7 +109,7 @@ def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
 
 
 def differing(one: Batch, other: Batch) -> dict[str, tuple[Any, Any]]:
-    """The settings that two batches do not have in common, apart from who takes part and what is asked."""
+    """The settings that differ, apart from entities and questions."""
     names = [name for name in one.rules.__struct_fields__ if name != "questionnaire"]
     pairs = {name: (getattr(one.rules, name), getattr(other.rules, name)) for name in names}
     for name in ("context", "interaction_size", "replicates", "order"):
@@ -118,28 +118,28 @@ def differing(one: Batch, other: Batch) -> dict[str, tuple[Any, Any]]:
 
 
 def _shared(one: dict[str, Question], other: dict[str, Question]) -> tuple[dict[str, Question], dict[str, str]]:
-    """The questions that two batches have in common, and why the rest of those they both have cannot be compared."""
+    """The questions that can be compared, and why the others cannot."""
     shared: dict[str, Question] = {}
     left_out: dict[str, str] = {}
     for id_, question in one.items():
         if (there := other.get(id_)) is None:
-            left_out[id_] = "the second batch does not ask it"
+            left_out[id_] = "the second batch does not have it"
         elif question.type == "text" or there.type != question.type:
-            left_out[id_] = "free text has no figures" if there.type == question.type else "it is of another type there"
+            left_out[id_] = "free text cannot be compared" if there.type == question.type else "its type differs"
         elif set(question.options) != set(there.options):
-            left_out[id_] = "it has other options there"
+            left_out[id_] = "its options differ"
         elif question.type == "scale" and (question.low, question.high) != (there.low, there.high):
-            left_out[id_] = "its scale is another there"
+            left_out[id_] = "its scale differs"
         else:
             shared[id_] = question
-    left_out.update({id_: "the first batch does not ask it" for id_ in other if id_ not in one})
+    left_out.update({id_: "the first batch does not have it" for id_ in other if id_ not in one})
     return shared, left_out
 
 
 def _nothing_shared(left_out: dict[str, str]) -> str:
     why = "; ".join(f"{id_}: {reason}" for id_, reason in left_out.items())
-    told = f": {why}" if why else "; ask both the same --questions"
-    return f"the two batches have no question in common that can be compared{told}"
+    told = f": {why}" if why else "; run both with the same --questions"
+    return f"the two batches have no question that can be compared{told}"
 
 
 def _named(one: Taken, other: Taken, by: Sequence[str]) -> list[str]:
@@ -152,7 +152,7 @@ def _named(one: Taken, other: Taken, by: Sequence[str]) -> list[str]:
 
 
 class Ground:
-    """Numbers for people and companies, which are the same for both batches."""
+    """Numbers of entities and of their companies, shared by both batches."""
 
     def __init__(self) -> None:
         self.people: list[Entity] = []
@@ -161,11 +161,11 @@ class Ground:
 
     @property
     def companies(self) -> list[tuple[int, ...]]:
-        """Who was in each."""
+        """The members of each company."""
         return list(self._companies)
 
     def gathered(self, taken: Taken, questions: dict[str, Question]) -> dict[str, Ints]:
-        """The answers to each question: entity, company, replicate, answer before and after, in a row each."""
+        """The answers to each question, one row each: entity, company, replicate, answer before and after."""
         import numpy as np
 
         own = {entity.id: self._person(entity) for entity in taken.batch.entities}
@@ -199,14 +199,14 @@ def _values(question: Question) -> Sequence[str | int]:
 
 
 class _Field(NamedTuple):
-    """What questions are compared on: the people and companies of both, whether both asked twice, and by what."""
+    """What all questions share: entities and companies, whether both batches asked before, and the attributes."""
 
     ground: Ground
     twice: bool
     by: list[str]
 
     def question(self, question: Question, tables: tuple[Ints, Ints], *, reworded: bool) -> QuestionGap:
-        """One question of both."""
+        """Compare one question."""
         import numpy as np
 
         table, first = np.concatenate(tables), np.arange(len(tables[0]) + len(tables[1])) < len(tables[0])

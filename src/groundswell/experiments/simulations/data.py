@@ -1,4 +1,4 @@
-"""A run of simulations as its report reads it, and the data files beside the report."""
+"""The data behind the report of a run, and the tables written with it."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ MORE: dict[Table, Columns] = {
     "lines": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
     "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
 }
-"""Columns beside those that the API exports: with these, the tables of several batches can be put together."""
+"""Columns in addition to those of the API export, so that tables of several batches can be concatenated."""
 MEANING = {
-    "condition": "the name of the batch",
-    "model": "the model that wrote the line, or gave the answer",
-    "replicate": "how often this combination of entities had been run by then, from 1",
-    "seat": "the place in which the entity speaks, from 1",
-    "id": "the id of the simulation: groundswell simulate --continue ID goes on with it",
-    "simulation_id": "the id of the simulation",
-    "sequence_number": "the number of the simulation in its batch, from 1",
-    "timestamp": "when the simulation ended, in UTC",
-    "status": "completed; failed (it is missing); in_progress or cancelled (it has not ended)",
-    "interaction_type": "solo, dyadic or group, by how many talk",
-    "entity_ids": "who takes part, in the order in which they speak",
-    "names": "what they are called in the talk",
-    "content": "what was said, with thoughts between stars",
-    "n_turns": "turns of a round; in a turn each entity speaks once",
+    "condition": "name of the batch",
+    "model": "model that wrote the line or gave the answer",
+    "replicate": "number of the replicate of this combination, from 1",
+    "seat": "speaking position of the entity, from 1",
+    "id": "id of the simulation; continue it with groundswell simulate --continue ID",
+    "simulation_id": "id of the simulation",
+    "sequence_number": "number of the simulation in its batch, from 1",
+    "timestamp": "time at which the simulation ended, in UTC",
+    "status": "completed; failed (missing); in_progress or cancelled (not ended)",
+    "interaction_type": "solo, dyadic or group, by number of entities",
+    "entity_ids": "ids of the entities, in speaking order",
+    "names": "names of the entities in the conversation",
+    "content": "the conversation, with thoughts between asterisks",
+    "n_turns": "turns per round; in a turn each entity speaks once",
     "simulation_rounds": "planned rounds",
-    "final_turn_number": "whole turns that were had, with those of a talk that this one continues",
-    "method": "speaker: every utterance is asked for on its own; narrator: one model writes a whole round",
+    "final_turn_number": "complete turns, including those of a simulation that this one continues",
+    "method": "speaker: one request per line; narrator: one model writes a whole round",
     "style": "discussion, debate or negotiation",
-    "models": "the models of those who speak, in the order of entity_ids",
+    "models": "models of the entities, in the order of entity_ids",
     "error": "why the simulation is missing",
-    "round": "the round, from 1",
-    "turn": "the turn, counted through all rounds from 1",
-    "entity_id": "who spoke or answered",
-    "name": "what this entity is called in the talk",
-    "speech": "what was said aloud",
-    "thought": "the private thought, which nobody else saw",
-    "cut": "whether the utterance was cut off by the limit on tokens",
-    "overrun": "whether the model went on to speak for somebody else; that part is left out",
-    "other_ids": "who else took part",
-    "others": "what these are called in the talk",
-    "question": "the id of the question",
-    "before": "whether it was asked before the talk; otherwise after it",
-    "value": "the answer; empty where none could be had",
-    "problem": "why there is no answer",
+    "round": "number of the round, from 1",
+    "turn": "number of the turn, counted from 1 through all rounds",
+    "entity_id": "id of the entity that spoke or answered",
+    "name": "name of the entity in the conversation",
+    "speech": "spoken text",
+    "thought": "private thought, not shown to the other entities",
+    "cut": "whether the line was cut off at --reply-tokens",
+    "overrun": "whether the model also wrote lines for other entities, which were removed",
+    "other_ids": "ids of the other entities",
+    "others": "names of the other entities in the conversation",
+    "question": "id of the question",
+    "before": "true if asked before the conversation, false if after",
+    "value": "answer; empty if missing",
+    "problem": "why the answer is missing",
 }
 
 
 @dataclass(frozen=True)
 class Study:
-    """What the report of a batch, or of a simulation on its own, is made of."""
+    """The data behind the report of a batch or of a single simulation."""
 
     held: Store
     record: RunRecord
@@ -77,33 +77,33 @@ class Study:
 
     @property
     def entities(self) -> tuple[Entity, ...]:
-        """Everybody who takes part."""
+        """All entities."""
         settings = self.settings
         return settings.entities if isinstance(settings, Batch) else settings.simulation.entities
 
     @property
     def rules(self) -> Rules:
-        """How they talk."""
+        """The rules of the conversation."""
         settings = self.settings
         return settings.rules if isinstance(settings, Batch) else settings.simulation.rules
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What they are asked; nothing where there is no questionnaire."""
+        """The questions; empty without a questionnaire."""
         sheet = self.rules.questionnaire
         return () if sheet is None else sheet.questions
 
     def simulations(self) -> Iterator[tuple[str, SimulationShown]]:
-        """The simulations that have begun, each with the key of its trial, read anew."""
+        """The simulations that have started, each with the key of its trial, read from the store."""
         return Readings(self.held).keyed(self.record)
 
 
 def data_tables(study: Study) -> Iterator[DataTable]:
-    """The files beside the report: simulations, lines and, where something was asked, answers."""
+    """The tables written with the report: simulations, lines and, with a questionnaire, answers."""
     for name in get_args(Table):
         if name != "answers" or study.rules.questionnaire is not None:
             columns = {**MORE[name], **source_of(study.record, name).columns}
-            attributes = {each: "an attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
+            attributes = {each: "attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
             yield DataTable(name, columns, partial(_rows, study, name), MEANING | attributes)
 
 
@@ -116,7 +116,9 @@ def _rows(study: Study, table: Table) -> Iterator[Row]:
             more: dict[str, Any] = {"condition": study.settings.name}
             if entity is not None:
                 place = simulation.entity_ids.index(entity)
-                asked = known[entity].model or study.rules.model  # questions go to the entity, whoever narrates
+                asked = (
+                    known[entity].model or study.rules.model
+                )  # questions go to the model of the entity, also with a narrator
                 model = asked if table == "answers" else simulation.metadata["models"][place]
                 more |= {"model": model, "replicate": simulation.metadata["replicate"], "seat": place + 1}
             yield {**more, **row}

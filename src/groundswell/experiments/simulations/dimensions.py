@@ -1,8 +1,8 @@
-"""Entities in groups by what they have in common: by every attribute whose values are shared by some of them. Pure.
+"""Groups of entities by attribute. Pure.
 
-Numbers and booleans always make groups, if there are two different ones. A text may be a category or a description:
-it is a category if most entities share it with another, and there are two such values. Where an attribute was named in
-advance, that is the word of somebody who knows, and a single shared value is enough.
+Booleans and numbers form groups if there are at least two different values. A text is treated as a category if at least
+two of its values are shared and most entities have a shared value. For an attribute named in advance, one shared value
+is enough.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from groundswell.experiments.simulations.entities import Entity, Value
 
 AttributeKind = Literal["boolean", "text", "number"]
 NONE = "(none)"
-"""The group of those who lack the attribute."""
+"""Group of the entities without the attribute."""
 MOST_TEXTS = 12
-"""With more different values than that, a text is a description and no dimension."""
+"""A text with more different values is a description and forms no groups."""
 MOST_NUMBERS = 5
-"""Where there are more different numbers than that, they are cut in halves."""
-ALIKE = "all who have it have the same value"
-DESCRIBES = f"its texts tell entities apart rather than group them, or are more than {MOST_TEXTS}"
+"""More different numbers than this are split in two halves."""
+ALIKE = "all entities with this attribute have the same value"
+DESCRIBES = f"its values are mostly unique, or there are more than {MOST_TEXTS} of them"
 
 
 class Division(NamedTuple):
-    """The entities by one attribute: what their groups are called, which is whose, and where numbers were cut."""
+    """The groups by one attribute: their labels, the group of each entity, and where numbers were split."""
 
     name: str
     kind: AttributeKind
@@ -36,9 +36,9 @@ class Division(NamedTuple):
 
 
 class Look(NamedTuple):
-    """An attribute by which answers are looked at; where it makes no groups, `reason` says why.
+    """An attribute by which answers are broken down. If it forms no groups, `reason` says why.
 
-    `exploratory` is one that was not named in advance: it is looked at because it is there.
+    `exploratory` is true for attributes that were not named in advance.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Look(NamedTuple):
 
 
 def looks(entities: Sequence[Entity], by: Sequence[str] = ()) -> list[Look]:
-    """By what answers are looked at: first what was named in advance, then all else that makes groups."""
+    """The attributes to break answers down by: those named in advance, then all others that form groups."""
     found = [(name, divided(entities, name, named=True)) for name in by]
     named = [
         Look(name, None, False, each) if isinstance(each, str) else Look(name, each, False) for name, each in found
@@ -57,14 +57,14 @@ def looks(entities: Sequence[Entity], by: Sequence[str] = ()) -> list[Look]:
 
 
 def divisions(entities: Sequence[Entity]) -> list[Division]:
-    """The divisions by all attributes that make groups, in the order in which the attributes come."""
+    """The divisions by all attributes that form groups, in the order of the attributes."""
     names = dict.fromkeys(name for entity in entities for name in entity.attributes)
     found = [divided(entities, name) for name in names]
     return [each for each in found if isinstance(each, Division)]
 
 
 def divided(entities: Sequence[Entity], name: str, *, named: bool = False) -> Division | str:
-    """The division by one attribute, which may have been named in advance; or why it makes no groups."""
+    """The division by one attribute, or the reason why it forms no groups."""
     values = [entity.attributes.get(name) for entity in entities]
     there = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in there):
@@ -79,12 +79,12 @@ def divided(entities: Sequence[Entity], name: str, *, named: bool = False) -> Di
         if len(counts) > 1 and not _is_category(counts, named=named):
             return DESCRIBES
         found = _labelled(name, "text", texts, sorted(counts))
-    # To lack it is no value: those who do are no group beside a single one.
+    # Entities without the attribute do not count as a second group.
     return found if len(found.groups) - (None in values) > 1 else ALIKE
 
 
 def _is_category(counts: Counter[str], *, named: bool) -> bool:
-    """Whether texts are what entities have in common, and not what is said of each."""
+    """Whether texts are categories rather than descriptions."""
     shared = [count for count in counts.values() if count > 1]
     if len(counts) > MOST_TEXTS or not shared:
         return False
@@ -96,8 +96,8 @@ def _numbers(name: str, values: Sequence[float | None]) -> Division:
     if len(there) <= MOST_NUMBERS:
         labels = [None if value is None else _written(value) for value in values]
         return _labelled(name, "number", labels, [_written(value) for value in there])
-    middle = median_low(value for value in values if value is not None)  # one that is there: it reads well
-    # Halves of which one would be empty, since most have the highest value, are cut below it instead.
+    middle = median_low(value for value in values if value is not None)  # an existing value: it reads well
+    # If the median is the highest value, split below it, so that neither half is empty.
     cut = middle if middle < there[-1] else there[-2]
     low, high = f"up to {_written(cut)}", f"above {_written(cut)}"
     halves = [None if value is None else low if value <= cut else high for value in values]
@@ -105,7 +105,7 @@ def _numbers(name: str, values: Sequence[float | None]) -> Division:
 
 
 def _labelled(name: str, kind: AttributeKind, labels: Sequence[str | None], order: Sequence[str]) -> Division:
-    """The groups that somebody is in, in that order; those without the attribute come last."""
+    """The groups that are not empty, in that order; entities without the attribute come last."""
     groups: list[str | None] = [label for label in order if label in labels]
     if None in labels:
         groups.append(None)

@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "D"), (PINK, "^"), (FAINT, "v"))
-"""Colours and marks of groups, one after the other."""
-TIMES = [("after the talk", BLUE, "o", True), ("before it", FAINT, "o", False)]
+"""Colours and markers of groups, in order."""
+TIMES = [("after the conversation", BLUE, "o", True), ("before", FAINT, "o", False)]
 STEPS_HEIGHT = 2.9
 
 
 def share_point(value: Value, note: str = "", look: tuple[str, str] = LOOKS[0], *, before: bool = False) -> Point:
-    """A share with its interval; what was answered before the talk is hollow."""
+    """A share with its interval; answers before the conversation are hollow."""
     colour = FAINT if before else look[0]
     words = f"{numbers.percent(value.value)}  {note}".rstrip()
     return Point(value.value, value.low, value.high, words, colour, look[1], bold=not before)
 
 
 def mean_point(value: Value, note: str = "", *, before: bool = False) -> Point:
-    """The same of a mean."""
+    """A mean with its interval."""
     words = f"{numbers.number(value.value)}  {note}".rstrip()
     return Point(value.value, value.low, value.high, words, FAINT if before else BLUE, "o", bold=not before)
 
 
 def shares(figure: Figure, *, groups: Sequence[Group], height: float, label: str, twice: bool) -> None:
-    """Shares with their intervals, below each other."""
+    """Shares with their intervals as a forest plot."""
     right = 0.35 + 0.062 * max(len(point.note) for group in groups for point in group.points)
     axes = forest(figure, groups, height, right)
     ends = [end for group in groups for point in group.points for end in (point.value, point.high) if end is not None]
@@ -70,7 +70,7 @@ def means(
 
 
 def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
-    """How many chose each step of a scale, and above that the mean with its interval."""
+    """A bar per step of the scale, and above them the mean with its interval."""
     left, height = 0.75, STEPS_HEIGHT
     wide = (WIDTH - left - 1.3) / WIDTH
     twice = scale.before is not None
@@ -105,6 +105,6 @@ def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
 
 
 def _padded(low: int, high: int) -> tuple[float, float]:
-    """Ends of an axis that leave room for marks at the ends of a scale."""
+    """Axis limits with room for markers at the ends of the scale."""
     room = max(0.5, 0.03 * (high - low)) if high - low < 15 else 0.03 * (high - low)
     return low - room, high + room

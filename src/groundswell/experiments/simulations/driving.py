@@ -1,7 +1,7 @@
-"""The drivers of simulations: what `groundswell simulate` and the server run.
+"""The drivers of simulations, used by `groundswell simulate` and by the server.
 
-simulate   a batch: combinations of entities, drawn by the seed
-converse   one simulation on its own, or the continuation of one
+simulate   a batch: combinations of entities, drawn with the seed
+converse   a single simulation or a continuation
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from groundswell.program.request import Chat, Fault
 from groundswell.program.trial import Trial, program
 
 SHORTEST = 10
-"""The tokens of a short utterance, for estimates."""
+"""Tokens of a short line, for estimates."""
 ENOUGH = 8
-"""So many simulations of a batch are rehearsed: a client of the API waits for it."""
+"""Number of simulations rehearsed for an estimate; a client of the API waits for it."""
 MOST_LETTERS = 100_000_000
 MOST_OF_ONE = 500_000_000
-"""So many letters of prompts are made up for an estimate, some seconds; of a single talk up to so many."""
+"""Maximum number of prompt characters generated for an estimate, in total and for one simulation."""
 LETTERS = 6
-"""Of a token, at the most."""
+"""Maximum number of characters per token."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """What came of a simulation on its own."""
+    """The analysis of a single simulation."""
 
     lines: int
     turns: int
@@ -49,7 +49,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 async def simulate(run: Run, batch: Batch) -> Analysis:
-    """Run all simulations of a batch; then the figures."""
+    """Run all simulations of a batch and analyse them."""
     check_models(run, batch.rules, (entity.model for entity in batch.entities))
     schedule = Schedule(batch, run.record.seed)
     tally = Tally(batch)
@@ -58,7 +58,9 @@ async def simulate(run: Run, batch: Batch) -> Analysis:
             tally.add(outcome.spec, outcome.result, outcome.fault)
     except RunStopped:
         tally = await _recount(run, batch, schedule)
-    return await asyncio.to_thread(tally.analysis, planned=len(schedule))  # seconds of many answers; others go on
+    return await asyncio.to_thread(
+        tally.analysis, planned=len(schedule)
+    )  # this can take seconds; keep the event loop free
 
 
 async def converse(run: Run, single: Single) -> Conversation:
@@ -73,13 +75,13 @@ async def converse(run: Run, single: Single) -> Conversation:
 
 
 def check_models(run: Run, rules: Rules, own: Iterable[str | None]) -> None:
-    """Find out about a model that cannot be reached before anything is sent."""
+    """Fail on a model that cannot be reached before anything is sent."""
     for model in dict.fromkeys([rules.model, *(each for each in own if each is not None)]):
         run.lane_of(Chat(model, ()))
 
 
 async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
-    """Count what a stopped run holds, in order. What was cut short is neither usable nor missing."""
+    """Count the outcomes of a stopped run. Interrupted simulations are neither usable nor missing."""
     tally = Tally(batch)
     async for spec, _, found in settled(run, talk, ((spec, spec) for spec in schedule)):
         if isinstance(found, Talked):
@@ -91,28 +93,28 @@ async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
 
 @estimates(simulate)
 def expected(batch: Batch) -> Estimate:
-    """What a batch would use, from its first simulations: they are drawn, and differ in who takes part alone."""
+    """Estimate the usage of a batch from its first simulations."""
     many = _worth(batch.rules, batch.interaction_size, len(batch.context))
     return _rehearsed(batch.rules, islice(Schedule(batch, 0), many), batch.num_simulations)
 
 
 @estimates(converse)
 def expected_of_one(single: Single) -> Estimate:
-    """What one simulation would use."""
+    """Estimate the usage of a single simulation."""
     spec = single.simulation
     _worth(spec.rules, len(spec.entities), len(spec.context))
     return _rehearsed(spec.rules, [spec], 1)
 
 
 def _worth(rules: Rules, size: int, told: int) -> int:
-    """How many simulations are rehearsed. Every ask holds the whole talk so far, so that long ones take very long."""
+    """How many simulations to rehearse. Every request contains the whole conversation, so long ones are slow."""
     asks = rules.simulation_rounds * (1 if rules.method == "narrator" else size * rules.n_turns)
     spoken = size * rules.n_turns * rules.simulation_rounds * rules.max_tokens * LETTERS
     work = asks * (spoken / 2 + told)
     if work > MOST_OF_ONE:
         raise SettingsError(
-            f"n_turns {rules.n_turns}: with {size} who talk in {rules.simulation_rounds} rounds, and up to "
-            f"{rules.max_tokens:,} tokens each time, this is too long to be estimated; estimate a shorter talk",
+            f"n_turns {rules.n_turns}: a conversation of {size} entities and {rules.simulation_rounds} rounds with "
+            f"up to {rules.max_tokens:,} tokens per line is too long to estimate; estimate a shorter one",
             field="n_turns",
         )
     return max(1, min(ENOUGH, int(MOST_LETTERS / work)))
@@ -129,7 +131,7 @@ def _rehearsed(rules: Rules, specs: Iterable[Simulation], count: int) -> Estimat
 
 @program("simulations/rehearsed_narration", version=1)
 async def narrated(trial: Trial, spec: Simulation) -> Talked:
-    """A narrated talk, for estimates: made-up replies name nobody, and are shared out instead."""
+    """A narrated conversation for estimates: the text of a made-up reply is divided among the entities."""
     return await carry_out(trial, spec, _shared_out)
 
 

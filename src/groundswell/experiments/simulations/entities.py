@@ -1,4 +1,4 @@
-"""Entities and their types: plain data that says who takes part, checked where it is made."""
+"""Entities and entity types: plain data, validated on construction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from groundswell.errors import SettingsError
 
 Value = bool | int | float | str
-"""What an attribute can be."""
+"""The value of an attribute."""
 DimensionType = Literal["boolean", "categorical", "int", "float", "text"]
 Distribution = Literal["uniform", "normal", "skewed"]
 
@@ -24,13 +24,13 @@ MOST_OPTIONS = 1_000
 
 
 class Dimension(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One attribute that all entities of a type have, and how it is spread among them.
+    """One attribute of the entities of a type, and its distribution.
 
-    boolean      `true_percentage`: the share, from 0 to 1, for which it is true
-    categorical  `options`, and `weights` as many, equal where left out
-    int, float   from `min_value` to `max_value`, by `distribution`: uniform; normal, around the middle; skewed, towards
-                 the lower end
-    text         anything; sampled entities have none, models write it
+    boolean      `true_percentage`: the share of true values, from 0 to 1
+    categorical  `options`, and optionally one of `weights` for each
+    int, float   `min_value`, `max_value` and `distribution`: uniform, normal (around the middle) or skewed (towards the
+                 lower end)
+    text         free text; not sampled, written by a model
     """
 
     name: str
@@ -47,11 +47,11 @@ class Dimension(msgspec.Struct, frozen=True, omit_defaults=True):
         check_name(self.name, "name of a dimension")
         check_text(self.description, "description")
         if self.type not in get_args(DimensionType):
-            raise self._wrong("type", f"{self.type!r}: there are {', '.join(get_args(DimensionType))}")
+            raise self._wrong("type", f"{self.type!r} must be one of {', '.join(get_args(DimensionType))}")
         _CHECKS[self.type](self)
         for field in ("min_value", "max_value", "options", "weights", "distribution", "true_percentage"):
             if field not in _FIELDS[self.type] and getattr(self, field) not in (None, ()):
-                raise self._wrong(field, f"a dimension of type {self.type} has none; leave it out")
+                raise self._wrong(field, f"not allowed for a dimension of type {self.type}; remove it")
 
     def _wrong(self, field: str, problem: str) -> SettingsError:
         return SettingsError(f"dimension {self.name!r}, {field}: {problem}", field=field)
@@ -59,15 +59,15 @@ class Dimension(msgspec.Struct, frozen=True, omit_defaults=True):
     def _check_boolean(self) -> None:
         share = self.true_percentage
         if share is not None and not 0 <= share <= 1:
-            raise self._wrong("true_percentage", f"{share:g} is not a share from 0 to 1: write 0.5 for half of them")
+            raise self._wrong("true_percentage", f"{share:g} must be from 0 to 1, such as 0.5 for half")
 
     def _check_categorical(self) -> None:
         if not self.options:
-            raise self._wrong("options", "a categorical dimension needs at least one")
+            raise self._wrong("options", "a categorical dimension needs at least one option")
         if len(self.options) > MOST_OPTIONS:
-            raise self._wrong("options", f"{len(self.options)} are too many: {MOST_OPTIONS} at the most")
+            raise self._wrong("options", f"{len(self.options)} given; at most {MOST_OPTIONS:,} are allowed")
         if len(set(self.options)) < len(self.options):
-            raise self._wrong("options", "one of them is there twice")
+            raise self._wrong("options", "an option is given twice")
         for option in self.options:
             check_text(option, "options")
         self._check_weights()
@@ -76,26 +76,30 @@ class Dimension(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.weights is None:
             return
         if len(self.weights) != len(self.options):
-            raise self._wrong("weights", f"{len(self.weights)} for {len(self.options)} options: give one for each")
+            raise self._wrong(
+                "weights", f"{len(self.weights)} weights for {len(self.options)} options; give one for each"
+            )
         if not all(0 <= weight < float("inf") for weight in self.weights) or not 0 < sum(self.weights) < float("inf"):
-            raise self._wrong("weights", "must be numbers from 0 on, at least one of them above")
+            raise self._wrong("weights", "must not be negative, and at least one must be above 0")
 
     def _check_number(self) -> None:
         low, high = self.min_value, self.max_value
         if low is None or high is None:
             raise self._wrong("min_value", f"a dimension of type {self.type} needs min_value and max_value")
         if not -1e15 <= low <= high <= 1e15:
-            raise self._wrong("max_value", f"from {low:g} to {high:g} is no range")
+            raise self._wrong("max_value", f"{low:g} to {high:g} is not a valid range")
         if self.type == "int" and (low != int(low) or high != int(high)):
-            raise self._wrong("min_value", f"from {low:g} to {high:g}: whole numbers are needed for type int")
+            raise self._wrong("min_value", f"{low:g} to {high:g} must be whole numbers for type int")
         if self.distribution not in (None, *get_args(Distribution)):
-            raise self._wrong("distribution", f"{self.distribution!r}: there are {', '.join(get_args(Distribution))}")
+            raise self._wrong(
+                "distribution", f"{self.distribution!r} must be one of {', '.join(get_args(Distribution))}"
+            )
 
     def _check_nothing(self) -> None:
-        """A text may be anything."""
+        """Any text is allowed."""
 
     def problem(self, value: Value) -> str | None:
-        """What is wrong with a value, if anything is."""
+        """Why a value is invalid; None if it is valid. The text is also sent to models that write entities."""
         if self.type == "boolean":
             return None if isinstance(value, bool) else f"{value!r} is neither true nor false"
         if self.type == "categorical":
@@ -128,14 +132,14 @@ _CHECKS: Mapping[str, Callable[[Dimension], None]] = {
 
 
 class EntityType(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A kind of entity: what its members have in common, and the dimensions in which they differ."""
+    """A kind of entity, with the attributes (dimensions) of its entities."""
 
     id: str
     name: str
     description: str = ""
     dimensions: tuple[Dimension, ...] = ()
     names: tuple[str, ...] = ()
-    """Names for sampled members; `{name} 1`, `{name} 2`, ... where there are none."""
+    """Names for sampled entities; without any, they are called `{name} 1`, `{name} 2` and so on."""
 
     def __post_init__(self) -> None:
         check_id(self.id, "id")
@@ -143,12 +147,12 @@ class EntityType(msgspec.Struct, frozen=True, omit_defaults=True):
         check_text(self.description, "description")
         if len(self.dimensions) > MOST_DIMENSIONS:
             raise SettingsError(
-                f"dimensions: {len(self.dimensions)} are too many: {MOST_DIMENSIONS} at the most", field="dimensions"
+                f"dimensions: {len(self.dimensions)} given; at most {MOST_DIMENSIONS} are allowed", field="dimensions"
             )
         named = [dimension.name for dimension in self.dimensions]
         twice = next((name for name in named if named.count(name) > 1), None)
         if twice is not None:
-            raise SettingsError(f"dimensions: there are two named {twice!r}", field="dimensions")
+            raise SettingsError(f"dimensions: the name {twice!r} is used twice", field="dimensions")
         for name in self.names:
             check_name(name, "names")
 
@@ -157,10 +161,7 @@ class EntityType(msgspec.Struct, frozen=True, omit_defaults=True):
         return next((dimension for dimension in self.dimensions if dimension.name == name), None)
 
     def check(self, attributes: Mapping[str, Value]) -> None:
-        """Refuse attributes that the type does not have, or values that its dimensions do not allow.
-
-        An entity may lack some, and what the type knows nothing of is refused: a misspelt name would be lost silently.
-        """
+        """Raise `SettingsError` for unknown attributes and invalid values. Attributes may be missing."""
         for name, value in attributes.items():
             dimension = self.dimension(name)
             if dimension is None:
@@ -174,9 +175,9 @@ class EntityType(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Somebody who talks: a person, a character, an organization. `model` is the one that speaks for it.
+    """A participant: a person, a character, an organization. `model` is the model that speaks for it.
 
-    `kind` and `meanings` are what its type says of it and of its attributes; they are there when it takes part.
+    `kind` and `meanings` are the descriptions of its type and attributes; they are set when it joins a batch.
     """
 
     id: str
@@ -193,10 +194,10 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
         check_name(self.name, "name")
         check_text(self.description, "description")
         if self.model is not None and (not self.model.strip() or len(self.model) > 500 or not self.model.isprintable()):
-            raise SettingsError(f"model {self.model!r}: give one as provider/model, or leave it out", field="model")
+            raise SettingsError(f"model {self.model!r}: must be written as provider/model, or left out", field="model")
         if len(self.attributes) > MOST_DIMENSIONS:
             raise SettingsError(
-                f"attributes: {len(self.attributes)} are too many: {MOST_DIMENSIONS} at the most", field="attributes"
+                f"attributes: {len(self.attributes)} given; at most {MOST_DIMENSIONS} are allowed", field="attributes"
             )
         for name, value in self.attributes.items():
             check_name(name, "attributes")
@@ -206,7 +207,7 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def taking_part(entity: Entity, type_: EntityType | None) -> Entity:
-    """An entity as it goes into a batch: with what its type says of it, so that models know what attributes mean."""
+    """An entity with the descriptions of its type, so that models know what its attributes mean."""
     if type_ is None:
         return entity
     said = {each.name: each.description for each in type_.dimensions if each.description}
@@ -219,13 +220,13 @@ def _check_value(name: str, value: Any) -> None:
     if isinstance(value, str):
         check_text(value, field)
     elif isinstance(value, float) and not -1e308 <= value <= 1e308:
-        raise SettingsError(f"{field}: {value} is no number", field=field)
+        raise SettingsError(f"{field}: {value} is not a finite number", field=field)
     elif isinstance(value, int) and not -(2**53) <= value <= 2**53:
         raise SettingsError(f"{field}: {value} is too large", field=field)
 
 
 def check_id(value: str, field: str) -> None:
-    """Refuse an id that could not be part of an address or a file name."""
+    """Raise `SettingsError` for an id that is not safe in URLs and file names."""
     if ID.fullmatch(value) is None:
         raise SettingsError(
             f"{field} {value!r}: must be 1 to 64 letters, digits, dots, hyphens or underscores, "
@@ -235,14 +236,14 @@ def check_id(value: str, field: str) -> None:
 
 
 def check_name(value: str, field: str) -> None:
-    """Refuse a name that could not stand before a line of talk."""
+    """Raise `SettingsError` for a name that cannot label a line."""
     if not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise SettingsError(f"{field} {value!r}: must be 1 to {LONGEST_NAME} printable characters", field=field)
 
 
 def check_text(value: str, field: str, longest: int = LONGEST_TEXT) -> None:
-    """Refuse text that is too long, or that no database and no provider takes."""
+    """Raise `SettingsError` for text that is too long or not valid Unicode."""
     if len(value) > longest:
-        raise SettingsError(f"{field}: {len(value):,} characters are too many: {longest:,} at the most", field=field)
+        raise SettingsError(f"{field}: {len(value):,} characters; at most {longest:,} are allowed", field=field)
     if UNSTORABLE.search(value) is not None:
         raise SettingsError(f"{field}: must be valid Unicode text without null characters", field=field)

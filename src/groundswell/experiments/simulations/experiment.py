@@ -1,4 +1,4 @@
-"""Simulations as an experiment: options, the settings made of them, and the results."""
+"""The experiment `simulations`: from options to settings, and the results."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from groundswell.reporting.blocks import Block, Report
 from groundswell.store.journal import Store
 
 HEADLINE = 36
-"""So many letters of a context are in a name that is made up."""
+"""Length of the part of the context that a generated run name contains."""
 NEEDED = {
-    "entities": "give ids, as ann,bob,carl, or a file of them",
-    "context": "say what the talk is about, as 'A panel discussion about climate change'",
-    "interaction_size": "give 2 for pairs",
-    "num_simulations": "give 20, for instance",
+    "entities": "give comma-separated ids, such as ann,bob,carl, or a file",
+    "context": "describe the situation, such as 'A panel discussion about climate change'",
+    "interaction_size": "for pairs, give 2",
+    "num_simulations": "for example 20",
 }
 OF_A_BATCH = ("entities", "interaction_size", "num_simulations", "replicates", "order", "by", "description")
 
@@ -55,7 +55,7 @@ def prepare(options: Simulate, context: Context) -> Plan:
 def _batch(options: Simulate, context: Context) -> Plan:
     for name, advice in NEEDED.items():
         if getattr(options, name) is None:
-            raise SettingsError(f"{name}: is missing; {advice}", field=name)
+            raise SettingsError(f"{name} is required; {advice}", field=name)
     assert options.context is not None
     entities = _whole(options.entities, context)
     batch = Batch(
@@ -79,32 +79,34 @@ def _single(options: Simulate, id_: str, context: Context) -> Plan:
     """The continuation of a simulation."""
     for name in OF_A_BATCH:
         if getattr(options, name) not in (None, ()):
-            raise SettingsError(f"{name}: a talk goes on with who was there; leave it out", field=name)
+            raise SettingsError(
+                f"{name} cannot be combined with continue: a continuation keeps the entities of the simulation",
+                field=name,
+            )
     with context.opened() as held:
         if held is None:
-            raise SettingsError(f"continue {id_}: there is no store {context.store}", field="continue")
+            raise SettingsError(f"continue {id_}: store {context.store} does not exist", field="continue")
         spec, talked = _ended(id_, held)
     simulation = continued(spec, talked, _rules(options, context, spec.rules), options.context)
     title = f"{id_} continued"
-    note = f"{', '.join(simulation.names)}: {len(simulation.past):,} lines so far, and the talk goes on"
+    note = f"{', '.join(simulation.names)}: continuing after {len(simulation.past):,} lines"
     return Plan(Single(simulation, context.choices.name or title, id_), title, notes=(note,))
 
 
 def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
-    """A simulation that has ended; an error says which ones there are."""
+    """A completed simulation. The error lists the simulations that exist."""
     readings = Readings(held)
     try:
         found = readings.find_simulation(id_)
     except RunNotFound as error:
         raise SettingsError(
-            f"continue {id_}: there is no such simulation; the files of a batch have the ids of its simulations",
+            f"continue {id_}: no simulation has this id; simulations.csv of a batch lists the ids",
             field="continue",
         ) from error
     begun = found.record.counters.planned
     if not 1 <= found.number <= begun:
         there = f"sim-{found.record.id}-1" + (f" to sim-{found.record.id}-{begun}" if begun > 1 else "")
-        are = "are" if begun > 1 else "is"
-        raise SettingsError(f"continue {id_}: there is no such simulation; there {are} {there}", field="continue")
+        raise SettingsError(f"continue {id_}: no simulation has this id; this run has {there}", field="continue")
     try:
         return readings.talk(found)
     except RunNotFound as error:
@@ -112,7 +114,7 @@ def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
 
 
 def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Rules:
-    """How they talk: as the options say, and where they say nothing, as it was; turns and rounds are 1 then."""
+    """The rules that the options set. A continuation keeps the other rules of `base`, but has one turn by default."""
     asked = options.questions
     given: dict[str, Any] = {
         "n_turns": options.n_turns or 1,
@@ -130,7 +132,7 @@ def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Ru
         models = context.models(options.model)
         if len(models) > 1:
             raise SettingsError(
-                f"model: {len(models)} given, and one speaks; whole entities may have a `model` of their own",
+                f"model: {len(models)} models given, only one is allowed; to use several, set `model` on the entities",
                 field="model",
             )
         said["model"] = models[0]
@@ -138,9 +140,9 @@ def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Ru
 
 
 def _whole(given: Any, context: Context) -> tuple[Entity, ...]:
-    """Who takes part: entities of the store by their ids, or the whole entities that were given.
+    """The entities that take part: from the store by id, or as given in full.
 
-    Those without an id are numbered: the same file must give the same batch.
+    Entities without an id are numbered, so that the same file gives the same batch.
     """
     found = msgspec.to_builtins(given)
     if isinstance(found, dict) and [*found] == ["entity_ids"]:
@@ -149,12 +151,15 @@ def _whole(given: Any, context: Context) -> tuple[Entity, ...]:
     if isinstance(found, list) and any(isinstance(each, str) for each in found):
         if not all(isinstance(each, str) for each in found):
             raise SettingsError(
-                "entities: some entries are ids and others are not; give ids, or whole entities", field="entities"
+                "entities: ids and whole entities are mixed; give either ids or whole entities", field="entities"
             )
         return tuple(_stored(found, context))
     for name, held in found.items() if isinstance(found, dict) else ():
         if isinstance(held, list) and held and all(isinstance(each, str) for each in held):
-            raise SettingsError(f"entities: {name!r} is no field; ids are given as a bare list", field="entities")
+            raise SettingsError(
+                f'entities: unknown field {name!r}; give ids as a plain list, or as {{"entity_ids": [...]}}',
+                field="entities",
+            )
     with context.opened() as store:
         kinds = {} if store is None else {kind.id: kind for kind in Catalogue(store.documents).types()}
     new_id = map("entity-{}".format, count(1)).__next__
@@ -170,7 +175,7 @@ def _whole(given: Any, context: Context) -> tuple[Entity, ...]:
 
 
 def _fitted(entity: Entity, kind: EntityType | None) -> Entity:
-    """An entity with what its type says of it; one that says so itself took part before, and stays as it was."""
+    """An entity with the descriptions of its type. An entity that already has them is left unchanged."""
     if kind is None or entity.kind or entity.meanings:
         return entity
     try:
@@ -181,14 +186,16 @@ def _fitted(entity: Entity, kind: EntityType | None) -> Entity:
 
 
 def _stored(ids: Sequence[str], context: Context) -> list[Entity]:
-    """Entities by their ids; that of a type stands for all its entities."""
+    """Entities by id. The id of a type stands for all its entities."""
     if not all(ids):
-        raise SettingsError("entities: an id is empty; write ann,bob", field="entities")
-    advice = "`groundswell entities list` shows those there are; a file of whole entities will do too"
+        raise SettingsError(
+            "entities: an id is empty; separate ids by single commas, such as ann,bob", field="entities"
+        )
+    advice = "list the entities with `groundswell entities list`, or give a file of whole entities"
     with context.opened() as held:
         if held is None:
             raise SettingsError(
-                f"entities: there is no store {context.store}, so there are no entities in it; {advice}",
+                f"entities: store {context.store} does not exist; {advice}",
                 field="entities",
             )
         catalogue = Catalogue(held.documents)
@@ -208,30 +215,31 @@ def _members(catalogue: Catalogue, type_: str) -> list[str]:
     found = [entity.id for entity in catalogue.entities(entity_type_id=type_)]
     if not found:
         raise SettingsError(
-            f"entities {type_}: this entity type has no entities yet: groundswell entities sample --type {type_}",
+            f"entities {type_}: this entity type has no entities yet; create some with "
+            f"`groundswell entities sample --type {type_}`",
             field="entities",
         )
     return found
 
 
 def _near_types(catalogue: Catalogue, missing: Sequence[str]) -> str:
-    """Entity types whose ids are much like those that are missing."""
+    """Entity types with ids similar to the missing ones."""
     known = [kind.id for kind in catalogue.types()]
     near = dict.fromkeys(each for id_ in missing for each in get_close_matches(id_, known, 1))
     if not near:
         return ""
-    return f"; there {'is an entity type' if len(near) == 1 else 'are entity types'} {', '.join(map(repr, near))}"
+    return f"; did you mean the entity type {' or '.join(map(repr, near))}?"
 
 
 def attributes_named(given: Sequence[str], entities: Sequence[Entity]) -> tuple[str, ...]:
-    """The attributes that a study is about: each on its own, or with commas between them."""
+    """The attributes in repeated or comma-separated `--by` values."""
     there = {name for entity in entities for name in entity.attributes}
-    parts = [[each] if each in there else each.split(",") for each in given]  # a name may have a comma in it
+    parts = [[each] if each in there else each.split(",") for each in given]  # a name may contain a comma
     return tuple(name.strip() for each in parts for name in each)
 
 
 def headline(context: str) -> str:
-    """The beginning of a context, as a name has it."""
+    """The beginning of a context, for use in a run name."""
     words = "".join(letter if letter.isprintable() else " " for letter in context).split()
     kept = ""
     for word in words:
@@ -242,7 +250,7 @@ def headline(context: str) -> str:
 
 
 def _announced(batch: Batch, given: Any) -> str:
-    """What is about to be run, with the entities that were given."""
+    """One line about what will run."""
     size, many = batch.interaction_size, len(batch.entities)
     how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
     found, drawn = batch.combinations, batch.drawn
@@ -257,7 +265,7 @@ def _announced(batch: Batch, given: Any) -> str:
 
 
 def _how_often(batch: Batch) -> str:
-    """How often combinations are run, where some are run more than once."""
+    """How often combinations are run, if replicates were asked for."""
     least, more = divmod(batch.num_simulations, batch.drawn)
     each = (
         f"{more:,} run {least + 1} times, {batch.drawn - more:,} run {least} times" if more else f"each {least} times"
@@ -266,12 +274,12 @@ def _how_often(batch: Batch) -> str:
 
 
 def _notes(batch: Batch) -> Iterator[str]:
-    """What attributes will not do, said before anything is paid for."""
+    """Warnings about attributes that cannot be analysed, before any request is sent."""
     if batch.by and batch.rules.questionnaire is None:
-        yield f"by {', '.join(batch.by)}: there are no questions, so there will be nothing to tell by it"
+        yield f"--by {', '.join(batch.by)} has no effect without --questions"
     for look in looks(batch.entities, batch.by):
         if look.division is None:
-            yield f"by {look.name}: makes no groups: {look.reason}"
+            yield f"--by {look.name} does not form groups: {look.reason}"
 
 
 class SimulationResults(Results):
@@ -282,16 +290,18 @@ class SimulationResults(Results):
     table_names = get_args(Table)
 
     def summary(self, summary: Summary, record: RunRecord) -> Summary:
-        """Of a batch all simulations are planned, also those that had not begun when it was stopped."""
+        """Counts all simulations of a batch as planned, also those that had not started when it was stopped."""
         if record.driver != BATCH:
             return summary
         planned = msgspec.json.decode(record.settings or "", type=Batch).num_simulations
         return msgspec.structs.replace(summary, trials=msgspec.structs.replace(summary.trials, planned=planned))
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Study:
-        """What the report of a run is made of."""
+        """The data behind the report of a run."""
         if len(records) > 1:
-            raise SettingsError("simulations are not pooled: give one run; `groundswell contrast` compares two")
+            raise SettingsError(
+                "simulation runs cannot be pooled; give one run, or compare two with `groundswell contrast`"
+            )
         record, of_batch = records[0], records[0].driver == BATCH
         kind: type[Batch | Single] = Batch if of_batch else Single
         found: type[Analysis | Conversation] = Analysis if of_batch else Conversation
@@ -300,7 +310,7 @@ class SimulationResults(Results):
         return Study(held, record, summary, settings, msgspec.convert(summary.analysis, found))
 
     def blocks(self, found: Study) -> Iterator[Block]:
-        """Findings, figures, tables, every talk, and what was run."""
+        """Findings, figures, tables, all conversations, and the settings."""
         return blocks(found)
 
     def tables(self, found: Study) -> Iterator[DataTable]:
@@ -308,15 +318,15 @@ class SimulationResults(Results):
         return data_tables(found)
 
     def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
-        """One of the talks in full, and how it goes on."""
+        """Commands to show one conversation in full and to continue it."""
         yield from super().hints(held, record, report)
         done = (each for each in Readings(held).simulations(record) if each.status == "completed")
         if (sample := next(done, None)) is not None:
-            yield "to have one go on", f"simulate --continue {sample.id} --n-turns 2"
+            yield "continue a simulation", f"simulate --continue {sample.id} --n-turns 2"
 
 
 class Contrasted(msgspec.Struct, frozen=True):
-    """Two batches, and what they differ by."""
+    """Two batches and the differences between them."""
 
     run: str
     other_run: str
@@ -324,10 +334,10 @@ class Contrasted(msgspec.Struct, frozen=True):
 
 
 def contrast_of(held: Store, run: str, other: str, by: Sequence[str] = ()) -> Contrasted:
-    """Compare two batches, each by its name, the id of its run or its own id."""
+    """Compare two batches, each given by its name, run id or batch id."""
     one, two = _batch_named(held, run), _batch_named(held, other)
     if one.id == two.id:
-        raise SettingsError(f"{run} and {other} are the same batch: give two", field="other")
+        raise SettingsError(f"{run} and {other} are the same batch; give two different batches", field="other")
     taken = [
         Taken(msgspec.json.decode(record.settings or "", type=Batch), Readings(held).simulations(record))
         for record in (one, two)
@@ -339,12 +349,12 @@ def contrast_of(held: Store, run: str, other: str, by: Sequence[str] = ()) -> Co
 def _batch_named(held: Store, name: str) -> RunRecord:
     record = held.runs.find(name) or held.runs.get(name.removeprefix("batch-"))
     if record.driver != BATCH:
-        raise SettingsError(f"{name}: is no batch of simulations; `groundswell runs list` shows what runs there are")
+        raise SettingsError(f"{name} is not a simulation batch; list the runs with `groundswell runs list`")
     return record
 
 
 experiment = Experiment(
     "simulations",
     [Command("simulate", Simulate, [simulate, converse], prepare, SimulationResults, prefix="simulations")],
-    about="Entities talk in a context, many times over, and are asked about it.",
+    about="Conversations between entities with attributes, and questionnaires about them.",
 )

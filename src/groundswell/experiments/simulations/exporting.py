@@ -1,10 +1,10 @@
-"""Batches as files: JSON, CSV and Parquet. One table to a file, never two.
+"""Export batches as JSON, CSV or Parquet, one table per file.
 
-simulations  one row for each simulation that has begun
-lines        one row for each utterance
-answers      one row for each answer, with who else was there and the attributes of the entity that gave it
+simulations  one row per started simulation
+lines        one row per line
+answers      one row per answer, with the attributes of the entity and the other entities in the simulation
 
-Simulations are read one by one and written as they come, but for Parquet.
+Simulations are streamed from the store to the file, except for Parquet, which is built in memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SIMULATIONS: Columns = {
     "error": "text",
 }
 ABOUT = ("n_turns", "simulation_rounds", "final_turn_number", "method", "style", "replicate", "models")
-"""What is in the metadata of every simulation."""
+"""Metadata that every simulation has."""
 LINES: Columns = {
     "simulation_id": "text",
     "sequence_number": "int",
@@ -71,14 +71,14 @@ ANSWERS: Columns = {"question": "text", "before": "bool", "value": "any", "probl
 
 
 def write_export(readings: Readings, record: RunRecord, format: Format, table: Table, out: IO[bytes]) -> int:
-    """Write a table of a batch, or of a simulation on its own, to a file; returns how many rows it has.
+    """Write a table of a batch or of a single simulation to a file; returns the number of rows.
 
-    As JSON, the table of simulations is the whole batch as the API shows it; the other tables are lists of rows.
+    As JSON, the table `simulations` is the whole batch as the API returns it; the other tables are lists of rows.
     """
     if table not in get_args(Table):
-        raise SettingsError(f"table {table!r}: there are {', '.join(get_args(Table))}", field="table")
+        raise SettingsError(f"table {table!r}: must be one of {', '.join(get_args(Table))}", field="table")
     if format not in get_args(Format):
-        raise SettingsError(f"format {format!r}: there are {', '.join(get_args(Format))}", field="format")
+        raise SettingsError(f"format {format!r}: must be one of {', '.join(get_args(Format))}", field="format")
     if format == "parquet":
         check_installed("format parquet needs", ("polars",), field="format")
     if format == "json" and table == "simulations":
@@ -89,7 +89,7 @@ def write_export(readings: Readings, record: RunRecord, format: Format, table: T
 
 
 def _write_whole(readings: Readings, record: RunRecord, out: IO[bytes]) -> int:
-    """The batch, with one simulation after the other; or the simulation that is on its own, alone."""
+    """Write the batch with its simulations, or the single simulation."""
     encode = msgspec.json.Encoder().encode
     simulations = readings.simulations(record)
     if record.driver == SINGLE:
@@ -106,20 +106,20 @@ def _write_whole(readings: Readings, record: RunRecord, out: IO[bytes]) -> int:
 
 
 class Source(NamedTuple):
-    """Where the rows of a table come from."""
+    """The columns of a table and a function that makes its rows."""
 
     columns: Columns
     rows: Callable[[SimulationShown], Iterator[Row]]
 
 
 class _Entities(msgspec.Struct):
-    """As much of a batch's settings as tables need."""
+    """The part of a batch's settings that tables need."""
 
     entities: tuple[Entity, ...]
 
 
 class _Alone(msgspec.Struct):
-    """The same, of a simulation on its own."""
+    """The same for a single simulation."""
 
     simulation: _Entities
 
@@ -146,7 +146,7 @@ def _entities(record: RunRecord) -> tuple[Entity, ...]:
 
 
 def _simulation_rows(simulation: SimulationShown, known: Mapping[str, Entity]) -> Iterator[Row]:
-    about = {name: simulation.metadata[name] for name in ABOUT}  # the rest of it is the user's, and may be called id
+    about = {name: simulation.metadata[name] for name in ABOUT}  # other metadata is the user's and may be called id
     about["names"] = distinct_names([known[each].name for each in simulation.entity_ids])
     yield {name: about[name] if name in about else getattr(simulation, name) for name in SIMULATIONS}
 

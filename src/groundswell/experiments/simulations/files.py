@@ -1,8 +1,8 @@
-"""Entities and their types as files: JSON, and CSV with one row for each entity.
+"""Read and write entities and types: JSON, and CSV with one row per entity.
 
-A cell that a spreadsheet would run as a formula gets an apostrophe in front, as does text that would be read as
-something else: `12`, `true`, text that is empty or begins with an apostrophe itself. Reading takes it off again, and
-leaves every other apostrophe alone. So what was written comes back as it was.
+In CSV, an apostrophe is put before a cell that a spreadsheet would run as a formula, and before text that would be read
+as another type: `12`, `true`, empty text, text that starts with an apostrophe. Reading removes it, so that an export
+can be imported without loss.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 Format = Literal["json", "csv"]
 COLUMNS = ("id", "entity_type_id", "name", "description", "model")
 PREFIX = "attributes."
-"""Goes before the name of an attribute that is called like one of the other columns."""
+"""Prefix of an attribute column whose name clashes with one of the other columns."""
 DELIMITERS = (",", ";", "\t")
 WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
 NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
-"""What a boolean may be written as where a dimension says that it is one."""
+"""Accepted spellings of a boolean dimension."""
 MISTAKEN = {
     **dict.fromkeys(("type", "typ", "typeid", "entitytype", "entitytypeid"), "entity_type_id"),
     **dict.fromkeys(("desc", "descr", "description"), "description"),
@@ -37,13 +37,13 @@ MISTAKEN = {
     **dict.fromkeys(("model", "models"), "model"),
     "name": "name",
 }
-"""Columns that are most likely one of ours, by their letters. As attributes they have the prefix."""
+"""Column names that are probably misspelt fields. An attribute with such a name needs the prefix."""
 MOST_TOLD = 5
-"""So many bad rows are told of; of the rest, how many there are."""
+"""Maximum number of invalid rows listed in an error."""
 
 
 class Loaded(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     types: list[EntityType]
     entities: list[Entity]
@@ -56,7 +56,7 @@ def write_json(types: Iterable[EntityType], entities: Iterable[Entity]) -> str:
 
 
 def write_csv(entities: Sequence[Entity]) -> str:
-    """Entities as a table with a column for every attribute that one of them has. Types are not in it."""
+    """Entities as a table with one column per attribute. Types are not included."""
     names = list(dict.fromkeys(name for entity in entities for name in entity.attributes))
     header = [*COLUMNS, *(_text_cell(_column(name)) for name in names)]
     return csv_text(header, (_cells(entity, names) for entity in entities))
@@ -69,16 +69,16 @@ def _cells(entity: Entity, attributes: Sequence[str]) -> list[Value | None]:
 
 
 def read_json(text: str, source: str) -> Loaded:
-    """What a JSON file holds: {"entity_types": [...], "entities": [...]}, or a bare list of entities."""
+    """Read `{"entity_types": [...], "entities": [...]}`, or a list of entities."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise SettingsError(f"{source}: this is not JSON: {error}") from error
+        raise SettingsError(f"{source}: not valid JSON: {error}") from error
     return read_data(found, source)
 
 
 def read_data(found: Any, source: str, new_id: Callable[[], str] = new_entity_id) -> Loaded:
-    """The same, decoded. `new_id` makes ids for entities that have none, and is called for every entity."""
+    """The same, from decoded data. `new_id` makes ids for entities without one, and is called for every entity."""
     if isinstance(found, list):
         found = {"entities": found}
     if not isinstance(found, dict):
@@ -94,22 +94,22 @@ def read_data(found: Any, source: str, new_id: Callable[[], str] = new_entity_id
 
 
 def read_type(text: str, source: str, *, new: bool = True) -> EntityType:
-    """One entity type, as JSON. Without an id it is given one, if it may be new."""
+    """Read one entity type from JSON. With `new`, a missing id is generated."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise SettingsError(f"{source}: this is not JSON: {error}") from error
+        raise SettingsError(f"{source}: not valid JSON: {error}") from error
     if not new and isinstance(found, dict) and "id" not in found:
-        raise SettingsError(f"{source}: id is missing: say which type is meant", field="id")
+        raise SettingsError(f"{source}: id is missing; give the id of the type to change", field="id")
     return _type(found, source)
 
 
 def read_csv(
     text: str, source: str, types: Mapping[str, EntityType], new_id: Callable[[], str] = new_entity_id
 ) -> Loaded:
-    """The entities of a table. Values are what the dimensions of their type say, or else what they look like."""
+    """Read entities from CSV. Values are converted by the dimensions of their type, or by what they look like."""
     text = text.removeprefix("\ufeff")
-    # Numbered from 1 as a spreadsheet does; empty ones are left out.
+    # Rows are numbered from 1, as in a spreadsheet; empty rows are skipped.
     records = enumerate(_records(text, source, _delimiter(text, source)), start=1)
     rows = ((number, row) for number, row in records if any(row))
     header = next(rows, (0, []))[1]
@@ -127,24 +127,24 @@ def read_csv(
 
 
 def _told(problems: Sequence[SettingsError], source: str) -> SettingsError:
-    """What is wrong with rows, as one error: the only one, or the first of them and how many more there are."""
+    """One error for all invalid rows: the first ones, and how many more there are."""
     if len(problems) == 1:
         return SettingsError(f"{source}, {problems[0]}", field=problems[0].field)
-    lines = [f"{source}: {len(problems):,} rows are wrong", *map(str, problems[:MOST_TOLD])]
+    lines = [f"{source}: {len(problems):,} rows are invalid", *map(str, problems[:MOST_TOLD])]
     if len(problems) > MOST_TOLD:
         lines.append(f"and {len(problems) - MOST_TOLD:,} more")
     return SettingsError("\n  ".join(lines))
 
 
 def read(text: str, form: Format, source: str, catalogue: Catalogue) -> Loaded:
-    """What a file holds, given the types that are in the store."""
+    """Read a file, given the types in the store."""
     if form == "json":
         return read_json(text, source)
     return read_csv(text, source, {type_.id: type_ for type_ in catalogue.types()})
 
 
 def format_of(name: str) -> Format | None:
-    """The form of a file, by the end of its name."""
+    """The format of a file, by its extension."""
     ending = name.lower().rpartition(".")[2]
     return "json" if ending == "json" else "csv" if ending == "csv" else None
 
@@ -184,9 +184,9 @@ def _made(given: dict[str, Any], wanted: type[T], where: str) -> T:
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    """A misspelt field would be lost silently."""
+    """Raise `SettingsError` for an unknown field: a misspelt one would be lost silently."""
     if strange := [name for name in given if name not in known]:
-        raise SettingsError(f"{where}: {strange[0]!r} is no field; there are {', '.join(known)}")
+        raise SettingsError(f"{where}: unknown field {strange[0]!r}; allowed are {', '.join(known)}")
 
 
 def _records(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
@@ -194,20 +194,20 @@ def _records(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _delimiter(text: str, source: str) -> str:
-    """What separates the cells: a comma, unless only a semicolon or a tab gives a column `name`."""
+    """The delimiter: a comma, unless only a semicolon or a tab gives a column `name`."""
     fitting = (each for each in DELIMITERS if "name" in next(_records(text, source, each), ()))
     return next(fitting, DELIMITERS[0])
 
 
 def _places(header: Sequence[str], source: str) -> list[str]:
-    """The columns as they are meant: a field of entities, or `attributes.` and the name of one."""
+    """The columns: a field of entities, or `attributes.` and the name of an attribute."""
     for column in map(_text, header):
         if column not in COLUMNS and (meant := _meant(column)) is not None:
-            other = f"; an attribute of this name is written as {PREFIX}{column}" if meant != "name" else ""
+            other = f"; for an attribute of this name, use {PREFIX}{column}" if meant != "name" else ""
             raise SettingsError(f"{source}, row 1: column {column!r} must be called {meant}{other}")
     if "name" not in header:
         raise SettingsError(
-            f"{source}, row 1: there is no column 'name'; there may be {', '.join(COLUMNS)} and attributes"
+            f"{source}, row 1: the column 'name' is missing; allowed are {', '.join(COLUMNS)} and attributes"
         )
     places: dict[str, None] = {}
     for at, cell in enumerate(header, start=1):
@@ -216,13 +216,13 @@ def _places(header: Sequence[str], source: str) -> list[str]:
             raise SettingsError(f"{source}, row 1: column {at} has no name")
         place = column if column in COLUMNS or column.startswith(PREFIX) else PREFIX + column
         if place in places:
-            raise SettingsError(f"{source}, row 1: there are two columns {column!r}")
+            raise SettingsError(f"{source}, row 1: column {column!r} occurs twice")
         places[place] = None
     return list(places)
 
 
 def _meant(column: str) -> str | None:
-    """The field of entities that a column looks like, if it does: `type`, `ID`, `Entity Type`."""
+    """The field that a column name resembles, if any: `type`, `ID`, `Entity Type`."""
     return MISTAKEN.get(re.sub(r"[\W_]", "", column.casefold())) if not column.startswith(PREFIX) else None
 
 
@@ -231,7 +231,7 @@ def _read_row(
 ) -> Entity:
     if len(row) != len(places):
         count = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-        raise SettingsError(f"{where}: {count}, but there are {len(places)} columns")
+        raise SettingsError(f"{where}: {count}, but the header has {len(places)} columns")
     cells = dict(zip(places, row, strict=True))
     if not cells["name"].strip():
         raise SettingsError(f"{where}, column 'name': is empty", field="name")
@@ -243,7 +243,7 @@ def _entity_in(cells: Mapping[str, str], types: Mapping[str, EntityType], where:
     wanted = own.get("entity_type_id")
     if wanted is not None and wanted not in types:
         raise SettingsError(
-            f"{where}, column 'entity_type_id': there is no entity type {wanted!r}; add it first",
+            f"{where}, column 'entity_type_id': no entity type {wanted!r}; add it first",
             field="entity_type_id",
         )
     type_ = None if wanted is None else types[wanted]
@@ -271,14 +271,14 @@ def _column(name: str) -> str:
 
 
 def _cell(value: Value | None) -> Value | None:
-    """A value as it is written: text that would be read as something else with an apostrophe."""
+    """A value as a cell; text that would be read as another type gets an apostrophe."""
     if isinstance(value, str) and not (value and _plain(value) and isinstance(_guessed(value), str)):
         return f"'{value}"
     return value
 
 
 def value_of(cell: str, dimension: Dimension | None) -> Value:
-    """What a cell means: text, where its dimension says so; else what it looks like."""
+    """The value of a cell, by its dimension, or by what it looks like."""
     if dimension is not None and dimension.type in ("categorical", "text"):
         return _unmarked(cell)
     if dimension is not None and dimension.type == "boolean" and cell.lower() in TRUTHS:
@@ -288,14 +288,14 @@ def value_of(cell: str, dimension: Dimension | None) -> Value:
 
 
 def _unmarked(cell: str) -> str:
-    """A cell without the apostrophe that `_cell` put before it, if it did."""
+    """A cell without the apostrophe that `_cell` added."""
     rest = cell[1:]
     marked = cell.startswith("'") and not (rest and _plain(rest) and isinstance(_guessed(rest), str))
     return rest if marked else cell
 
 
 def _guessed(text: str) -> Value:
-    """A value by its looks: true or false, a whole number, a number; else text. `007` is no number."""
+    """A boolean, integer or number if the text looks like one; otherwise text. `007` is text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if WHOLE.fullmatch(text) and abs(int(text)) <= 2**53:
@@ -306,7 +306,7 @@ def _guessed(text: str) -> Value:
 
 
 def _text_cell(text: str) -> str:
-    """Text where nothing but text can be."""
+    """A cell of a column that only holds text."""
     return text if _plain(text) else f"'{text}"
 
 
@@ -315,5 +315,5 @@ def _text(cell: str) -> str:
 
 
 def _plain(text: str) -> bool:
-    """Whether text needs no apostrophe: it is no formula or signed number, and has no apostrophe of its own."""
+    """Whether text needs no apostrophe: not a formula or signed number, and no leading apostrophe."""
     return guarded(text) == text and not text.startswith(("'", "+", "-"))

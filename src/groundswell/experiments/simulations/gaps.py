@@ -1,4 +1,4 @@
-"""What the answers to one question differ by in two batches: by pairs where there are any, and by group."""
+"""The difference between two batches in one question: paired where possible, and by group."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 Pairing = Literal["simulation", "entity", "none"]
 LEVEL = 0.95
-NOT_THE_SAME = "the entities of the two batches are not the same"
-NO_TEST = "fewer than 5 entities answered in both, or all differ alike, or all are of one group"
+NOT_THE_SAME = "the two batches have different entities"
+NO_TEST = "fewer than 5 entities answered in both, all differ equally, or all are in one group"
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """What two batches differ by: in the mean of a scale, or in the share of an option.
+    """The difference between two batches in the mean of a scale or the share of an option.
 
-    `one` less `other` is `difference`. `change` is the difference in how answers changed over the talk, where both
-    asked ahead of it too.
+    `difference` is `one` minus `other`. `change` is the difference in how answers changed during the conversation, if
+    both batches asked before it too.
     """
 
     option: str | None
@@ -43,9 +43,9 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class GroupGap(msgspec.Struct, frozen=True):
-    """The same among the entities of one group; `apart` is how much more it is there than among all others.
+    """The same for one group of entities. `apart` is the gap in the group minus the gap among all others.
 
-    `apart` has a figure for each gap; none where answers are not in pairs.
+    `apart` has one value per gap; it is empty if answers are not paired.
     """
 
     value: str
@@ -55,7 +55,7 @@ class GroupGap(msgspec.Struct, frozen=True):
 
 
 class DimensionGap(msgspec.Struct, frozen=True):
-    """The same by one attribute; `p` of it having no bearing on the difference, or `reason` why there is none."""
+    """The same by one attribute, with the p-value of its effect on the difference, or the `reason` for none."""
 
     name: str
     groups: list[GroupGap]
@@ -65,7 +65,7 @@ class DimensionGap(msgspec.Struct, frozen=True):
 
 
 class Sides(NamedTuple):
-    """The answers of both batches, one after the other: as rows without values, and which are of the first."""
+    """The answers of both batches as rows without values; `first` marks those of the first batch."""
 
     rows: Rows
     first: Bools
@@ -79,7 +79,7 @@ class Sides(NamedTuple):
         return Sides(self.rows.among(chosen), self.first[chosen], *numbers)
 
     def matched(self) -> tuple[Ints, Ints]:
-        """Where the same entity answered in the same combination and replicate, in the first batch and the second."""
+        """The rows of the first and of the second batch with the same entity, combination and replicate."""
         import numpy as np
 
         rows, most = self.rows, int(self.replicate.max(initial=0)) + 1
@@ -90,10 +90,9 @@ class Sides(NamedTuple):
 
 
 def paired_by(answered: Sides) -> tuple[Pairing, int]:
-    """How answers are paired, and how many pairs there are.
+    """How answers are paired, and the number of pairs.
 
-    The closest way in which at least half of either batch has a partner: else the few that happen to have one would
-    speak for all.
+    This is the closest pairing in which at least half of each batch has a partner.
     """
     import numpy as np
 
@@ -117,7 +116,7 @@ class Compared(NamedTuple):
 
     @property
     def _columns(self) -> Sequence[int | None]:
-        """The options by their numbers; of a scale, the whole."""
+        """The numbers of the options; None for a scale."""
         return [None] if self.question.type == "scale" else range(len(self.question.options))
 
     @property
@@ -125,11 +124,11 @@ class Compared(NamedTuple):
         return self.sides.among(self.sides.after != NO_ANSWER)
 
     def gaps(self) -> list[Gap]:
-        """What the batches differ by."""
+        """The differences between the batches."""
         return [self._gap(column) for column in self._columns]
 
     def by(self, name: str, division: Division | str) -> DimensionGap:
-        """The same by an attribute; or why it makes no groups."""
+        """The same by an attribute, or why it forms no groups."""
         if isinstance(division, str):
             return DimensionGap(name, [], reason=division)
         groups = [self._group(division, number) for number in range(len(division.groups))]
@@ -148,7 +147,7 @@ class Compared(NamedTuple):
         return GroupGap(division.groups[number], division.group_of.count(number), one.gaps(), apart)
 
     def _bearing(self, division: Division) -> float | None:
-        """Whether the attribute has a bearing on what the batches differ by."""
+        """The p-value of the attribute having no effect on the difference."""
         sides = self._answered
         columns: list[Rows] = []
         for column in self._columns:
@@ -181,7 +180,7 @@ class Compared(NamedTuple):
         return _figure(self._parts(both, moved), _twice(_widest(self.question)))
 
     def _parts(self, sides: Sides, values: Floats) -> list[Rows]:
-        """Rows whose mean is the difference; or those of either batch, where there are no pairs."""
+        """Rows whose mean is the difference; or the rows of each batch, if not paired."""
         rows = sides.rows.of(values)
         if self.pairing == "simulation":
             return [_of_matched(rows, sides)]
@@ -190,7 +189,7 @@ class Compared(NamedTuple):
         return [rows.among(sides.first), rows.among(~sides.first)]
 
     def _levels(self, sides: Sides, values: Floats) -> tuple[float | None, float | None]:
-        """What the difference is one of: the figure of either batch, among those that are compared."""
+        """The mean of each batch, among the answers that are compared."""
         import numpy as np
 
         rows, first = sides.rows.of(values), sides.first
@@ -208,7 +207,7 @@ class Compared(NamedTuple):
 
 
 def _of_matched(rows: Rows, sides: Sides) -> Rows:
-    """What answers differ by, pair by pair."""
+    """The difference of each pair."""
     one, other = sides.matched()
     return Rows(rows.values[one] - rows.values[other], rows.who[one], rows.company[one], rows.cell[one], rows.links)
 
@@ -218,7 +217,7 @@ def _figure(parts: Sequence[Rows], wide: Interval) -> Figure:
 
 
 def _valued(question: Question, codes: Ints, column: int | None) -> Floats:
-    """Answers as numbers: on a scale what was said; of an option, whether it was chosen."""
+    """Answers as numbers: the step of a scale; for an option, whether it was chosen."""
     values: Floats = (codes + question.low).astype(float) if column is None else (codes == column).astype(float)
     return values
 

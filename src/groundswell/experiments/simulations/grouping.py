@@ -1,7 +1,6 @@
-"""Answers by what entities are: figures of groups, how they changed, and whether the attribute has a bearing on either.
+"""Answers by attribute: the results of each group, their change, and tests of both.
 
-What was named in advance is tested apart from what is looked at because it is there: p-values are adjusted among those
-of their own kind alone.
+Pre-registered and exploratory attributes are tested separately: p-values are adjusted within each kind.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-NO_TEST = "fewer than 5 entities answered, or all alike, or all of one group"
+NO_TEST = "fewer than 5 entities answered, all answered the same, or all are in one group"
 
 
 class GroupOption(msgspec.Struct, frozen=True):
-    """One option among the answers of a group; `difference` is its share less that among all other entities.
+    """One option in a group. `difference` is its share minus that among all other entities.
 
-    Where it was asked twice: the share before the talk, how it changed, and how much more than among all others.
+    If asked twice: the share before the conversation, its change, and the change minus that of all others.
     """
 
     option: str
@@ -42,10 +41,10 @@ class GroupOption(msgspec.Struct, frozen=True):
 
 
 class GroupFigures(msgspec.Struct, frozen=True):
-    """The entities with one value of an attribute. A choice has `options`, a scale has the other figures.
+    """The entities with one value of an attribute. A choice has `options`, a scale has the other values.
 
-    `before`, `change` and `change_difference` are there where it was asked ahead of the talk too. A change is over
-    those who answered both times, so it need not be the difference of the two means.
+    `before`, `change` and `change_difference` are set if the question was also asked before the conversation. A change
+    includes only entities that answered both times, so it can differ from the difference of the two means.
     """
 
     value: str
@@ -62,13 +61,13 @@ class GroupFigures(msgspec.Struct, frozen=True):
 class DimensionFigures(msgspec.Struct, frozen=True):
     """A question by one attribute of the entities.
 
-    cut            where numbers with many values were cut in halves: the first group is up to it
-    p              of the attribute having no bearing on the answers, by giving the values of entities to others
-    p_holm         the same, adjusted for how many attributes of its kind the question is looked at by
-    reason         why there is no p
-    exploratory    not named in advance: looked at because it is there
-    change_p       of the attribute having no bearing on how answers changed; `change_p_holm` as above
-    change_reason  why there is no such p, where it was asked twice
+    cut            where numbers with many values were split; the first group is up to and including it
+    p              p-value of a permutation test over entities: the answers do not depend on the attribute
+    p_holm         the same, adjusted (Holm) for the attributes of its kind
+    reason         why there is no p-value
+    exploratory    true for attributes that were not named in advance
+    change_p       p-value for the change of the answers; `change_p_holm` is adjusted
+    change_reason  why there is no such p-value, if asked twice
     """
 
     name: str
@@ -85,7 +84,7 @@ class DimensionFigures(msgspec.Struct, frozen=True):
 
 
 def by_dimensions(sheet: Sheet, looks: Sequence[Look]) -> list[DimensionFigures]:
-    """The figures by every attribute, those that were named in advance first."""
+    """The results by every attribute, pre-registered ones first."""
     figures = [_by_dimension(sheet, look) for look in looks]
     named = [each for each in figures if not each.exploratory]
     return [*_adjusted(named), *_adjusted([each for each in figures if each.exploratory])]
@@ -159,13 +158,13 @@ def _group_options(sheet: Sheet, division: Division, number: int) -> Iterator[Gr
 
 
 def _sides(rows: Rows, division: Division, number: int) -> tuple[Rows, Rows]:
-    """What those of a group said, and what all others did."""
+    """The rows of a group and those of all others."""
     mine = in_group(rows, division.group_of, number)
     return rows.among(mine), rows.among(~mine)
 
 
 def in_group(rows: Rows, labels: Sequence[int], number: int) -> Bools:
-    """Which rows are by somebody with this label."""
+    """Which rows are by an entity with this label."""
     import numpy as np
 
     mine: Bools = np.array(labels)[rows.who] == number
@@ -173,12 +172,12 @@ def in_group(rows: Rows, labels: Sequence[int], number: int) -> Bools:
 
 
 def _twice(sheet: Sheet) -> Interval:
-    """How far two changes can be apart."""
+    """The largest possible difference of two changes."""
     return Interval(2 * sheet.widest.low, 2 * sheet.widest.high)
 
 
 def has_bearing(columns: Sequence[Rows], labels: Sequence[int]) -> float | None:
-    """The p-value of labels having no bearing on values; a choice has a column for every option."""
+    """The p-value of a permutation test: values do not depend on labels. A choice has one column per option."""
     import numpy as np
 
     who = columns[0].who
@@ -189,7 +188,7 @@ def has_bearing(columns: Sequence[Rows], labels: Sequence[int]) -> float | None:
 
 
 def _adjusted(dimensions: Sequence[DimensionFigures]) -> list[DimensionFigures]:
-    """With p-values adjusted for how many there are: those of answers and those of changes, each for themselves."""
+    """The same with adjusted p-values; those of answers and of changes are adjusted separately."""
     adjusted = iter(holm([each.p for each in dimensions if each.p is not None]))
     changes = iter(holm([each.change_p for each in dimensions if each.change_p is not None]))
     return [

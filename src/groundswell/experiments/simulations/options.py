@@ -21,19 +21,19 @@ from groundswell.experiments.simulations.simulation import (
     Style,
 )
 
-WHO, HOW, ASKED = "Who talks, and about what", "How they talk", "What they are asked"
+WHO, HOW, ASKED = "Entities and context", "Conversation", "Questionnaire"
 
 
 LOOKS_LIKE_A_FILE = re.compile(r"[^\s,]+\.(json|csv|txt|md|text)", re.IGNORECASE)
 
 
 def file_named(given: str, place: Place) -> Path | None:
-    """The file that is meant, if one is; a name that can only be a file's and is not there is an error."""
-    with suppress(OSError, ValueError, RuntimeError):  # too long for a name, or no name at all: then it is text
+    """The file that a value names, if any. A value that looks like a file name but does not exist is an error."""
+    with suppress(OSError, ValueError, RuntimeError):  # not a valid path: the value is text
         if (path := place.file(given)).is_file():
             return path
     if LOOKS_LIKE_A_FILE.fullmatch(given.strip()):
-        raise SettingsError(f"{place.spelled} {given}: there is no such file")
+        raise SettingsError(f"{place.spelled} {given}: file not found")
     return None
 
 
@@ -42,7 +42,7 @@ def _read_context(text: str, place: Place) -> str:
 
 
 def _read_entities(text: str, place: Place) -> Any:
-    """Ids with commas between them; or what is in a file: JSON, or the text of a table."""
+    """Comma-separated ids, or the contents of a file: JSON, or the text of a CSV table."""
     path = file_named(text, place)
     if path is None:
         return [each.strip() for each in text.split(",")]
@@ -50,9 +50,9 @@ def _read_entities(text: str, place: Place) -> Any:
 
 
 def read_questions(text: str, place: Place) -> Questionnaire:
-    """The questionnaire in a file: a list of questions, or an object that has them."""
+    """The questionnaire in a JSON file: a list of questions, or an object with `questions`."""
     if file_named(text, place) is None:
-        raise SettingsError(f"{place.spelled} {text}: there is no such file")
+        raise SettingsError(f"{place.spelled} {text}: file not found")
     found = _read_json(text, place)
     try:
         return msgspec.convert({"questions": found} if isinstance(found, list) else found, Questionnaire)
@@ -66,112 +66,120 @@ def _read_json(text: str, place: Place) -> Any:
     try:
         return msgspec.json.decode(place.text_of(text))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise SettingsError(f"{place.spelled} {text}: this is not JSON: {error}") from error
+        raise SettingsError(f"{place.spelled} {text}: not valid JSON: {error}") from error
 
 
 class Simulate(msgspec.Struct, frozen=True, kw_only=True):
-    """Have entities talk in a context, alone, in pairs or in groups, many times over; then ask them about it."""
+    """Run conversations between entities in a context, alone, in pairs or in groups, and ask them questions."""
 
     entities: Annotated[
         tuple[Any, ...] | dict[str, Any] | None,
         Meta(
-            description="Who may take part: ids with commas between them, where that of an entity type stands for all "
-            "its entities; a JSON file with a list of ids; or a JSON or CSV file of whole entities."
+            description="Entities that take part: comma-separated ids, the id of an entity type (all its entities), a "
+            "JSON file with a list of ids, or a JSON or CSV file with whole entities."
         ),
         Flag(metavar="IDS|FILE", group=WHO, usual=True, read=_read_entities, also=["entity_ids"], completes="files"),
     ] = None
     context: Annotated[
         str | None,
-        Meta(description="What the talk is about: text, or a file that has it."),
+        Meta(description="Situation or topic that every entity is told. Text, or the path of a text file."),
         Flag(metavar="TEXT|FILE", group=WHO, usual=True, read=_read_context, completes="files"),
     ] = None
     interaction_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Entities in one simulation: 1 is solo, 2 dyadic, 3 and more a group."),
+        Meta(description="Number of entities per simulation: 1 is solo, 2 is dyadic, 3 or more is a group."),
         Flag(metavar="K", group=WHO, usual=True),
     ] = None
     num_simulations: Annotated[
         Annotated[int, Meta(ge=1, le=MOST_SIMULATIONS)] | None,
-        Meta(description="How many simulations."),
+        Meta(description="Number of simulations to run. Each one uses a different combination of entities."),
         Flag(metavar="N", group=WHO, usual=True),
     ] = None
     replicates: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="How often each combination of entities is run; --num-simulations counts them all. (1)"),
+        Meta(
+            description="Number of times each combination of entities is run. --num-simulations counts all of these "
+            "runs. Default: 1."
+        ),
         Flag(metavar="N", group=WHO),
     ] = None
     order: Annotated[
         Order | None,
         Meta(
-            description="Who speaks first: drawn, in replicates in turn (random, the default), or as entities are "
-            "given."
+            description="Who speaks first. random draws the order for each combination, and replicates rotate it; "
+            "given keeps the order of --entities. Default: random."
         ),
         Flag(group=WHO),
     ] = None
     continues: Annotated[
         str | None,
         Meta(
-            description="Have this simulation, which has ended, go on: its entities, and its rules unless others are "
-            "given."
+            description="Continue this completed simulation, with the same entities. Options that you do not set keep "
+            "their values, except --n-turns and --simulation-rounds, which are 1."
         ),
-        Flag(metavar="SIM_ID", group=WHO, usual=True),
+        Flag(metavar="SIM_ID", group=WHO),
     ] = msgspec.field(default=None, name="continue")
     n_turns: Annotated[
         Annotated[int, Meta(ge=1, le=MOST_TURNS)] | None,
-        Meta(description="Turns of a round; in a turn, every entity speaks once. (1)"),
-        Flag(metavar="N", group=HOW, usual=True),
+        Meta(description="Number of turns per round. In a turn, every entity speaks once. Default: 1."),
+        Flag(metavar="N", group=HOW),
     ] = None
     simulation_rounds: Annotated[
         Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] | None,
-        Meta(description="Rounds; each goes on where the last one ended. (1)"),
+        Meta(description="Number of rounds. Each round continues the conversation of the previous one. Default: 1."),
         Flag(metavar="N", group=HOW),
     ] = None
     method: Annotated[
         Method | None,
         Meta(
-            description="Ask for every utterance from the side of its entity (speaker, the default), or have one model "
-            "write a whole round (narrator)."
+            description="How lines are written. speaker sends one request per line, from the point of view of the "
+            "entity; narrator has one model write a whole round. Default: speaker."
         ),
         Flag(group=HOW),
     ] = None
-    style: Annotated[Style | None, Meta(description="What kind of talk it is. (discussion)"), Flag(group=HOW)] = None
-    language: Annotated[
-        str | None, Meta(description="What they speak, as German. (What the context has.)"), Flag(group=HOW)
-    ] = None
-    no_thoughts: Annotated[bool, Meta(description="Ask for no private thought before a speech."), Flag(group=HOW)] = (
-        False
+    style: Annotated[Style | None, Meta(description="Kind of conversation. Default: discussion."), Flag(group=HOW)] = (
+        None
     )
+    language: Annotated[
+        str | None,
+        Meta(description="Language that the entities speak, such as German. Default: the language of the context."),
+        Flag(group=HOW),
+    ] = None
+    no_thoughts: Annotated[
+        bool, Meta(description="Do not ask for a private thought before each line."), Flag(group=HOW)
+    ] = False
     reply_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=100_000)] | None,
-        Meta(description="The most tokens of one reply. (300)"),
+        Meta(description="Maximum number of tokens per line. Default: 300."),
         Flag(metavar="N", group=HOW),
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
-        Meta(description="How freely models choose their words. (As the provider does.)"),
+        Meta(description="Sampling temperature of the models. Default: the provider's."),
         Flag(group=HOW),
     ] = None
     questions: Annotated[
         Questionnaire | tuple[Question, ...] | None,
         Meta(
-            description="A questionnaire that is put to every entity at the end: a list of questions, or an object "
-            "with `questions`, `before` and `shuffle`."
+            description="Questionnaire that every entity answers after the conversation. A JSON file with a list of "
+            "questions, or an object with `questions`, `before` and `shuffle`."
         ),
         Flag(metavar="FILE.json", group=ASKED, usual=True, read=read_questions, completes="files"),
     ] = None
     by: Annotated[
         tuple[str, ...],
         Meta(
-            description="An attribute that the study is about: answers by it are always told, and tested apart from "
-            "all that is looked at because it is there. May be repeated, or have commas."
+            description="Break answers down by this attribute. Attributes named here are treated as pre-registered and "
+            "tested separately from exploratory ones. Can be repeated or comma-separated."
         ),
-        Flag(metavar="ATTRIBUTE", group=ASKED, usual=True),
+        Flag(metavar="ATTRIBUTE", group=ASKED),
     ] = ()
     model: Annotated[
         tuple[str, ...],
         Meta(
-            description="Who speaks for entities without a model of their own. (The alias `default`, or local/smollm2.)"
+            description="Model that speaks for entities without a model of their own. Default: the alias `default`, or "
+            "local/smollm2."
         ),
         Flag("-m", metavar="MODEL", commas=True, usual=True, completes="models"),
     ] = ()
-    description: Annotated[str | None, Meta(description="What the batch is for.")] = None
+    description: Annotated[str | None, Meta(description="Description of the batch, shown in the report.")] = None

@@ -1,4 +1,4 @@
-"""What entities, narrators and respondents are told: words in prompts.toml, put together here. Pure."""
+"""Build the prompts of entities, narrators and questionnaires from the texts in prompts.toml. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from groundswell.program.request import Message, assistant, system, user
 
 FILE = Path(__file__).with_name("prompts.toml")
 Moment = Literal["speaking", "before", "after"]
-"""What an entity is told for: its turn to speak, or questions ahead of the talk or at its end."""
+"""The purpose of a prompt: a turn to speak, or questions before or after the conversation."""
 SILENCE = "(says nothing)"
-"""How an empty utterance is shown to a model: providers refuse empty messages."""
+"""Stands for an empty line, because providers reject empty messages."""
 
 
 @cache
@@ -28,17 +28,17 @@ def _words() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def digest() -> str:
-    """A hash of the words: figures of runs with different ones are not comparable."""
+    """A hash of the texts. Runs with different texts are not comparable."""
     return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
 
 
 def say(part: str, key: str, **values: object) -> str:
-    """A sentence with its fields filled in. What is filled in may hold braces: it is put in only once."""
+    """A text with its fields filled in. Values may contain braces."""
     return _words()[part][key].format(**values)
 
 
 class Scene:
-    """A simulation as those who take part are told of it. What does not change in a talk is put together once."""
+    """The prompts of one simulation. Parts that do not change are built once."""
 
     def __init__(self, spec: Simulation) -> None:
         self.spec = spec
@@ -46,7 +46,7 @@ class Scene:
         self._briefs: dict[tuple[int, Moment], Message] = {}
 
     def view(self, place: int, lines: Sequence[Line], moment: Moment = "speaking") -> list[Message]:
-        """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
+        """The conversation as one entity sees it: its own speech and thoughts, and the speech of the others."""
         messages = [self._brief(place, moment)]
         heard: list[str] = []
         for at, line in enumerate(lines):
@@ -60,12 +60,12 @@ class Scene:
         return [*messages, user("\n".join(heard))] if heard else messages
 
     def turn(self, place: int, lines: Sequence[Line]) -> list[Message]:
-        """What an entity is given when it is its turn to speak."""
+        """The messages that make an entity speak."""
         messages = self.view(place, lines)
         return messages if messages[-1].role == "user" else [*messages, user(self._cue(messages))]
 
     def narration(self, lines: Sequence[Line]) -> list[Message]:
-        """What a narrator is given for one round."""
+        """The messages that make a narrator write one round."""
         rules, names = self.spec.rules, self.names
         turns = f"{rules.n_turns} turn{'s' if rules.n_turns > 1 else ''}"
         task = "turns" if len(names) > 1 else "alone"
@@ -84,7 +84,7 @@ class Scene:
     def questioning(
         self, place: int, lines: Sequence[Line], questions: Sequence[Question], *, before: bool
     ) -> list[Message]:
-        """What an entity is given with a questionnaire: the talk from its side, and the questions."""
+        """The messages of a questionnaire: the conversation from the entity's point of view, and the questions."""
         messages = self.view(place, lines, "before" if before else "after")
         when = "after" if not before else "between" if lines else "before"
         asked = [
@@ -99,7 +99,7 @@ class Scene:
         return [*messages, user("\n".join(asked))]
 
     def _so_far(self, lines: Sequence[Line]) -> list[str]:
-        """A talk as a narrator has it, with what happened to the context in between."""
+        """The conversation for a narrator, with later contexts in place."""
         told, begin = list[str](), 0
         for later in self.spec.later:
             told += [content_of(self.names, lines[begin : later.lines]), "", *self._later(later.lines), ""]
@@ -107,7 +107,7 @@ class Scene:
         return [*told, content_of(self.names, lines[begin:])]
 
     def _later(self, at: int) -> list[str]:
-        """What everybody is told after so many lines."""
+        """The contexts that are added after this many lines."""
         return [say("context", "then", context=later.context) for later in self.spec.later if later.lines == at]
 
     def _brief(self, place: int, moment: Moment) -> Message:
@@ -117,7 +117,7 @@ class Scene:
         return known
 
     def _told(self, place: int, moment: Moment) -> list[str]:
-        """Who an entity is and where; with whom, unless it is asked ahead of the talk; how to talk, if it is to."""
+        """The system prompt: the entity, the context, the company (unless before the conversation) and the manner."""
         rules, entity, name = self.spec.rules, self.spec.entities[place], self.names[place]
         told = [
             " ".join([say("speaker", "who", name=name), entity.description, entity.kind]).strip(),
@@ -137,19 +137,19 @@ class Scene:
         return [say("speaker", "company", others=listed(others)), _words()["styles"][self.spec.rules.style]]
 
     def _cue(self, messages: Sequence[Message]) -> str:
-        """What makes an entity speak that has heard nothing since it spoke last."""
+        """The user message for an entity that has heard nothing since its last line."""
         if len(messages) > 1:
             return say("speaker", "go_on")
         return say("speaker", "opening" if len(self.names) > 1 else "begin", context=self.spec.context)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them: Ana, Ben and Carla."""
+    """Names as an enumeration: Ana, Ben and Carla."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _own(spec: Simulation, line: Line) -> str:
-    """An utterance as its own speaker has it: with the thought, in the form that was asked for."""
+    """A line as its own speaker sees it: with the thought, in the requested form."""
     if not spec.rules.thoughts:
         return line.speech or SILENCE
     said = f'"{line.speech or SILENCE}"'
@@ -167,7 +167,7 @@ def _introduced(name: str, entity: Entity) -> str:
 
 
 def _meant(entity: Entity) -> list[str]:
-    """Attributes with their values, and what they mean where the type of the entity says so."""
+    """Attributes with their values, and their descriptions if the type has them."""
     meanings = {name: f" ({meaning.strip().rstrip('.')})" for name, meaning in entity.meanings.items()}
     return [f"{name}{meanings.get(name, '')}: {_value(value)}" for name, value in entity.attributes.items()]
 

@@ -1,7 +1,7 @@
-"""Batches and simulations as they can be read: from the store, in the words and shapes of the API.
+"""Read batches and simulations from the store, in the shapes of the API.
 
-A batch is a run of the driver `simulate`, and a simulation is one of its trials. A simulation on its own is a run of
-`converse`, with one trial. So there is nothing here to keep in step: what is shown follows from runs and trials.
+A batch is a run of the driver `simulate`, and a simulation is one of its trials. A single simulation is a run of
+`converse` with one trial. Nothing else is stored: everything shown is derived from runs and trials.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ RESERVED_BY_BATCHES = ("cancelled", "interrupted")
 RESERVED = (
     *("continues", "n_turns", "simulation_rounds", "final_turn_number", "method", "style", "replicate", "models"),
 )
-"""What the server writes into the metadata of batches, and of simulations: clients cannot use these names."""
+"""Metadata keys that the server sets on batches and on simulations. Clients cannot use them."""
 
 
 class SaidLine(msgspec.Struct, frozen=True):
-    """One utterance, with whose it is."""
+    """One line, with its speaker."""
 
     entity_id: str
     name: str
@@ -60,7 +60,7 @@ class SaidLine(msgspec.Struct, frozen=True):
 
 
 class SaidAnswer(msgspec.Struct, frozen=True):
-    """One answer, with whose it is; `value` is null where none could be had, and `problem` says why."""
+    """One answer, with its entity. `value` is null if it is missing; `problem` says why."""
 
     entity_id: str
     name: str
@@ -71,9 +71,9 @@ class SaidAnswer(msgspec.Struct, frozen=True):
 
 
 class SimulationShown(msgspec.Struct, frozen=True):
-    """A simulation as the API shows it; `content` is empty until it has ended well.
+    """A simulation as the API returns it. `content` is empty until it is completed.
 
-    Where one simulation is asked for, `lines` has what was said so far, also while it goes on.
+    A request for one simulation returns in `lines` what was said so far, also while it is in progress.
     """
 
     id: str
@@ -91,9 +91,9 @@ class SimulationShown(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a batch is: simulations planned, completed and failed, and what it has used.
+    """Progress of a batch: simulations planned, completed and failed, and its usage.
 
-    `possible_usd` is what may have been paid in addition, at most, for replies that were lost.
+    `possible_usd` is the maximum additional cost of requests whose replies were lost.
     """
 
     simulations: int
@@ -108,9 +108,9 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A batch as the API shows it; `simulations` only where they are wanted.
+    """A batch as the API returns it. `simulations` is included on request.
 
-    `metadata` has what the client gave, and `cancelled` or `interrupted`, where that is so.
+    `metadata` is what the client sent, plus `cancelled` or `interrupted` if that applies.
     """
 
     id: str
@@ -132,7 +132,7 @@ class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Settings(msgspec.Struct):
-    """As much of a batch's settings as a list needs."""
+    """The part of a batch's settings that a list needs."""
 
     name: str
     context: str
@@ -153,19 +153,19 @@ def batch_id(record: RunRecord) -> str:
 
 
 def simulation_id(record: RunRecord, number: int) -> str:
-    """The id of a simulation: its run and its number there, so that nothing has to be looked up to find it."""
+    """The id of a simulation, made of its run id and its number."""
     return f"sim-{record.id}-{number}"
 
 
 class Found(NamedTuple):
-    """A simulation that there is: its run, and its number there."""
+    """An existing simulation: its run and its number."""
 
     record: RunRecord
     number: int
 
 
 class Readings:
-    """The batches and simulations of a store. May be used in any thread, while runs go on."""
+    """The batches and simulations of a store. Safe to use from any thread while runs are in progress."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -175,14 +175,14 @@ class Readings:
         return self._store.runs.list(drivers=(BATCH,), limit=limit, offset=offset)
 
     def count(self) -> int:
-        """How many batches there are."""
+        """Number of batches."""
         return self._store.runs.count(drivers=(BATCH,))
 
     def find(self, batch: str) -> RunRecord:
         """The run of a batch, by the id of the batch; raises `RunNotFound`."""
         record = self._store.runs.find(batch.removeprefix("batch-")) if batch.startswith("batch-") else None
         if record is None or record.driver != BATCH:
-            raise RunNotFound(f"no batch simulation {batch!r}: GET /api/batch-simulations lists those there are")
+            raise RunNotFound(f"no batch simulation {batch!r}; list them with GET /api/batch-simulations")
         return record
 
     def find_simulation(self, simulation: str) -> Found:
@@ -193,10 +193,10 @@ class Readings:
             record = self._store.runs.find(run)
             if record is not None and record.driver in (BATCH, SINGLE) and record.id == run:
                 return Found(record, int(number))
-        raise RunNotFound(f"no simulation {simulation!r}: GET /api/simulations lists those there are")
+        raise RunNotFound(f"no simulation {simulation!r}; list them with GET /api/simulations")
 
     def batch(self, record: RunRecord, *, simulations: bool = False) -> BatchShown:
-        """A batch with how far it is and, if wanted, all its simulations."""
+        """A batch with its progress and, on request, all its simulations."""
         assert record.settings is not None
         told = msgspec.json.decode(record.settings, type=_Settings)
         state = self._store.runs.state(record)
@@ -231,13 +231,13 @@ class Readings:
         )
 
     def simulations(self, record: RunRecord, first: int = 1, last: int | None = None) -> Iterator[SimulationShown]:
-        """The simulations of a run that have begun, in their order, from one number to another."""
+        """The started simulations of a run in order, optionally from one number to another."""
         return (shown for _, shown in self.keyed(record, first, last))
 
     def keyed(
         self, record: RunRecord, first: int = 1, last: int | None = None
     ) -> Iterator[tuple[str, SimulationShown]]:
-        """The same, each with the key of its trial."""
+        """The same, each with its trial key."""
         last = record.counters.planned if last is None else min(last, record.counters.planned)
         results = self._store.results(record)
         for at in range(first, last + 1, CHUNK):
@@ -245,7 +245,7 @@ class Readings:
                 yield result.key, _shown(record, result)
 
     def simulation(self, found: Found) -> SimulationShown:
-        """One simulation; raises `RunNotFound` if it has not begun, unless it is one on its own that waits."""
+        """One simulation. Raises `RunNotFound` if it has not started, unless it is a single one that is waiting."""
         try:
             result = self._result(found)
         except RunNotFound:
@@ -256,7 +256,7 @@ class Readings:
         return shown if result.status == "usable" else self._so_far(found.record, result, shown)
 
     def _so_far(self, record: RunRecord, result: TrialResult, shown: SimulationShown) -> SimulationShown:
-        """A simulation that has not ended well, with the lines that it has."""
+        """A simulation that is not completed, with its lines so far."""
         spec = result.spec(Simulation)
         said = StoredRun(record, self._store.results(record)).transcript(result.key).exchanges
         lines = (*spec.past, *lines_so_far(spec, said))
@@ -264,33 +264,33 @@ class Readings:
         return msgspec.structs.replace(shown, lines=tuple(_line(ids, names, line) for line in lines))
 
     def _not_begun(self, record: RunRecord) -> SimulationShown:
-        """A simulation on its own of which nothing but the settings is there."""
+        """A single simulation that has not started."""
         assert record.settings is not None
         spec, state = msgspec.json.decode(record.settings, type=Single).simulation, self._store.runs.state(record)
         waits = state in ("pending", "running", "interrupted")
-        error = None if waits else record.error or f"it was {state} before it began"
+        error = None if waits else record.error or f"the run was {state} before the simulation started"
         return _told(record, spec, None, "in_progress" if waits else "failed", record.created_at, error)
 
     def talk(self, found: Found) -> tuple[Simulation, Talked]:
-        """What a finished simulation was given and what came of it; raises `RunNotFound` where nothing did."""
+        """The spec and result of a completed simulation; raises `RunNotFound` if it has no result."""
         result = self._result(found)
         talked = result.result(Talked)
         if talked is None:
             name = simulation_id(*found)
-            raise RunNotFound(f"simulation {name!r} has no talk to go on with: it is {_status(found.record, result)}")
+            raise RunNotFound(f"simulation {name!r} cannot be continued: its status is {_status(found.record, result)}")
         return result.spec(Simulation), talked
 
     def _result(self, found: Found) -> TrialResult:
         results = self._store.results(found.record).numbered(found.number, found.number)
         if not results:
-            raise RunNotFound(f"simulation {simulation_id(*found)!r} has not begun, or there is none of this number")
+            raise RunNotFound(f"simulation {simulation_id(*found)!r} has not started or does not exist")
         return results[0]
 
 
 def batch_status(record: RunRecord, state: Status, planned: int) -> BatchStatus:
-    """The status of a batch, of the five that there are, from the status of its run.
+    """The status of a batch, from the status of its run and the number of usable simulations.
 
-    One that was interrupted and will be gone on with is in progress; one that ended is what its simulations are.
+    An interrupted batch that the server will resume is in progress.
     """
     if state == "pending":
         return "pending"
@@ -302,17 +302,17 @@ def batch_status(record: RunRecord, state: Status, planned: int) -> BatchStatus:
 
 @lru_cache(maxsize=4096)
 def timestamp(at: float) -> str:
-    """Unix time as the API writes it: in UTC, to the second."""
+    """Unix time in the format of the API: UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def countable(number: int) -> int | str:
-    """A number as JSON can hold it: text, where it is too large for readers to keep all digits."""
+    """A number for JSON: a string if it is too large to be exact in JavaScript."""
     return number if number <= 2**53 else str(number)
 
 
 def _cancelled(record: RunRecord, state: Status) -> bool:
-    """Whether a batch was cancelled, or is being stopped. One that was done before that took effect is completed."""
+    """Whether a batch was cancelled or is being stopped. A batch that completed before that is not cancelled."""
     return state == "stopped" or (record.cancel and state == "running")
 
 
@@ -323,9 +323,9 @@ def _ended_early(record: RunRecord, state: Status) -> dict[str, Any]:
 
 
 def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
-    """One that was under way when its run ended has failed: who waits for it would wait for ever.
+    """The status of a simulation. One that was in progress when its run ended counts as failed.
 
-    Resuming the run goes on with it. The progress of a batch does not count it among those that failed.
+    Resuming the run continues it. The progress of the batch does not count it as failed.
     """
     if result.status == "usable":
         return "completed"
@@ -335,7 +335,7 @@ def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
 
 
 def _is_open(record: RunRecord) -> bool:
-    """Whether an unfinished simulation of a run may still end by itself."""
+    """Whether an unfinished simulation of a run may still complete without a resume."""
     waits = record.status == "interrupted" and bool(record.options.get("unattended"))
     return waits or record.status in ("pending", "running")
 
@@ -344,7 +344,7 @@ def _error(record: RunRecord, result: TrialResult) -> str | None:
     if result.fault is not None:
         return f"{result.fault.kind}: {result.fault.message}"
     if _status(record, result) in ("failed", "cancelled"):
-        return record.error or f"its run was {record.status} before it ended"
+        return record.error or f"the run was {record.status} before the simulation ended"
     return None
 
 
@@ -395,7 +395,7 @@ def _about(record: RunRecord, spec: Simulation, talked: Talked | None) -> dict[s
 
 
 class _Alone(msgspec.Struct):
-    """As much of the settings of a simulation on its own as is shown of them."""
+    """The part of the settings of a single simulation that is shown."""
 
     continues: str | None = None
     metadata: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Answers to one question: gathered as they come, then laid out in a fixed order to be reckoned with."""
+"""Answers to one question: collected as they arrive, then put in a fixed order for the analysis."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 EXAMPLES = 5
-"""So many answers to a question of free text are shown as they are."""
+"""Number of free-text answers shown as examples."""
 NO_ANSWER = -1
 
 
 class Answered:
-    """The answers to one question as they come: five small numbers each, and of free text but the first ones."""
+    """Collects the answers to one question: five integers each; for free text, only the first ones."""
 
     def __init__(self, question: Question, before: bool) -> None:
         self.question = question
@@ -31,9 +31,9 @@ class Answered:
         self.asked = 0
         self.texts = self.texts_before = self.words = 0
         self.examples: list[tuple[int, int, str]] = []
-        """Of the simulations with the lowest numbers: the simulation, the entity, the text."""
+        """Simulation, entity and text, from the simulations with the lowest numbers."""
         self.table = array("q")
-        """Simulation, entity, company, answer before and after, row by row."""
+        """One row per answer: simulation, entity, company, answer before and after."""
         self._codes: dict[str | int, int] = {option: at for at, option in enumerate(self._values())}
 
     def _values(self) -> Sequence[str | int]:
@@ -41,7 +41,7 @@ class Answered:
         return range(question.low, question.high + 1) if question.type == "scale" else question.options
 
     def add(self, number: int, entity: int, company: int, before: str | int | None, after: str | int | None) -> None:
-        """What an entity answered in a simulation, before and after the talk; None where there is no answer."""
+        """Add the answers of an entity before and after a conversation; None if missing."""
         self.asked += 1
         if self.question.type != "text":
             codes = (self._codes.get(each, NO_ANSWER) if each is not None else NO_ANSWER for each in (before, after))
@@ -56,7 +56,7 @@ class Answered:
 
 
 class Sheet(NamedTuple):
-    """The answers to one question in a fixed order: who gave them in which company, before and after, as numbers."""
+    """The answers to one question in a fixed order: entity, company, and the answers before and after as numbers."""
 
     question: Question
     rows: Rows
@@ -64,7 +64,7 @@ class Sheet(NamedTuple):
     after: Ints
     level: float
     twice: bool
-    """Whether it was asked ahead of the talk too."""
+    """Whether the question was also asked before the conversation."""
 
     def answered(self, *, before: bool = False) -> Rows:
         """The rows with an answer, its number as the value."""
@@ -77,7 +77,7 @@ class Sheet(NamedTuple):
         return self.rows.among(both), self.before[both], self.after[both]
 
     def moved(self, code: int | None = None) -> Rows:
-        """By how much answers changed on a scale; or of an option, 1 where it was taken up and -1 where left."""
+        """The change of answers on a scale; for an option, 1 if newly chosen and -1 if dropped."""
         found, before, after = self.changed()
         if code is None:
             return found.of((after - before).astype(float))
@@ -85,18 +85,18 @@ class Sheet(NamedTuple):
 
     @property
     def widest(self) -> Interval:
-        """How far two answers can be apart; of an option, how far two shares can."""
+        """The largest possible difference of two answers, or of two shares."""
         wide = float(self.question.high - self.question.low) if self.question.type == "scale" else 1.0
         return Interval(-wide, wide)
 
     def mean(self, answered: Rows) -> Figure:
-        """The mean of answers on a scale, as it is labelled."""
+        """The mean of answers, in steps of the scale."""
         low, high = float(self.question.low), float(self.question.high)
         return mean(answered.of(answered.values + low), self.level, Interval(low, high))
 
 
 def sheet_of(answered: Answered, companies: Sequence[tuple[int, ...]], level: float) -> Sheet:
-    """Rows by simulation and entity, and companies by who is in them: sums do not depend on what came first."""
+    """Rows sorted by simulation and entity, so that sums do not depend on the order of arrival."""
     import numpy as np
 
     table = np.array(answered.table, dtype=np.int64).reshape(-1, 5)

@@ -1,4 +1,4 @@
-"""One simulation: who talks where and how, and what was said. Plain data."""
+"""One simulation: its entities, context and rules, and the conversation that came of it. Plain data."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ UTTERANCE_TOKENS = 300
 
 
 class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How entities talk.
+    """The rules of a conversation.
 
-    model        who speaks for entities that have no model of their own, and who narrates
-    n_turns      turns of a round; a turn is one utterance by each entity
-    method       `speaker`: one ask for every utterance, from the side of that entity; `narrator`: one for a whole round
+    model        model of the narrator, and of entities that have no model of their own
+    n_turns      turns per round; in a turn, every entity speaks once
+    method       `speaker`: one request per line, from the point of view of the entity; `narrator`: one per round
     thoughts     whether entities are asked for a private thought before they speak
-    max_tokens   the longest utterance
+    max_tokens   maximum number of tokens per line
     """
 
     model: str
@@ -49,27 +49,28 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
         for field, known in (("method", Method), ("style", Style)):
             if getattr(self, field) not in get_args(known):
                 raise SettingsError(
-                    f"{field} {getattr(self, field)!r}: there are {', '.join(get_args(known))}", field=field
+                    f"{field} {getattr(self, field)!r}: must be one of {', '.join(get_args(known))}", field=field
                 )
         if len(self.language) > 60 or not (self.language.isprintable()):
             raise SettingsError(
-                f"language {self.language!r}: write it as English or Brazilian Portuguese", field="language"
+                f"language {self.language!r}: must be the name of a language, such as English or Brazilian Portuguese",
+                field="language",
             )
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise SettingsError(f"temperature {self.temperature}: must be from 0 to 2", field="temperature")
         _check_count(self.max_tokens, "max_tokens", 100_000)
         if self.max_tokens == UTTERANCE_TOKENS:
-            # The very default, which is not written: however it was given, the rules make the same trials.
+            # The default is not written, so the rules give the same trials whether or not it was set.
             msgspec.structs.force_setattr(self, "max_tokens", UTTERANCE_TOKENS)
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One utterance: what was said aloud, and what was only thought.
+    """One line of a conversation: the speech and the private thought.
 
-    place    who: the place among the entities of the simulation
-    turn     counted through all rounds, from 1
-    cut      the model was cut off by `max_tokens`
-    overrun  the model went on to speak for somebody else; that part is left out
+    place    index of the speaker among the entities of the simulation
+    turn     number of the turn, counted from 1 through all rounds
+    cut      the reply was cut off at `max_tokens`
+    overrun  the model also wrote lines for other entities; those were removed
     """
 
     place: int
@@ -82,19 +83,19 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Later(msgspec.Struct, frozen=True):
-    """A context that a talk has from some line on, beside the one that it began in."""
+    """An additional context that a continuation introduces after some lines."""
 
     lines: int
-    """How many were said before."""
+    """Number of lines before it."""
     context: str
 
 
 class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one trial is given: entities in the order in which they speak, and everything that they are told.
+    """The spec of one trial: the entities in speaking order, the context and the rules.
 
-    number   counts the simulations of a batch from 1
-    past     the talk that this one continues
-    later    what happened to the context meanwhile, where a continuation brought another one
+    number   number of the simulation in its batch, from 1
+    past     lines of the simulation that this one continues
+    later    contexts that continuations have added
     """
 
     number: int
@@ -110,26 +111,26 @@ class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
         for later in self.later:
             check_context(later.context)
         if not self.entities:
-            raise SettingsError("entity_ids: at least one entity must talk", field="entity_ids")
+            raise SettingsError("entity_ids: at least one entity is required", field="entity_ids")
         if any(not 0 <= line.place < len(self.entities) for line in self.past):
-            raise SettingsError("past: a line is by somebody who is not there", field="past")
+            raise SettingsError("past: a line has a speaker that is not among the entities", field="past")
 
     @property
     def interaction_type(self) -> InteractionType:
-        """The size class."""
+        """`solo`, `dyadic` or `group`."""
         return interaction_type(len(self.entities))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the entities are called in the talk: where two have the same name, the second gets a number."""
+        """The names used in the conversation. If two entities have the same name, the second gets a number."""
         return tuple(distinct_names([entity.name for entity in self.entities]))
 
 
 class Talked(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a simulation. `lines` are the new ones; those of `past` come before them.
+    """The result of a simulation. `lines` are the new lines; those of `past` come before them.
 
-    turns    turns so far, with those of the past: whole ones, in which every entity spoke
-    left     lines that a narrator wrote beyond those it was asked for, and that were left out
+    turns    complete turns, including those of the past
+    left     lines that a narrator wrote beyond the requested turns; they were removed
     """
 
     lines: tuple[Line, ...]
@@ -139,7 +140,7 @@ class Talked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def continued(spec: Simulation, talked: Talked, rules: Rules, context: str | None = None) -> Simulation:
-    """How a simulation goes on: who was there, with all that was said, and from here on in another context if given."""
+    """The continuation of a simulation: same entities, all lines so far, and optionally a new context from here on."""
     past, later = (*spec.past, *talked.lines), spec.later
     now = later[-1].context if later else spec.context
     if context is not None and context != now:
@@ -148,7 +149,7 @@ def continued(spec: Simulation, talked: Talked, rules: Rules, context: str | Non
 
 
 def turns_of(lines: Sequence[Line], size: int) -> int:
-    """How many turns are whole: in which all of so many entities spoke."""
+    """Number of complete turns, in which all `size` entities spoke."""
     spoke: dict[int, set[int]] = {}
     for line in lines:
         spoke.setdefault(line.turn, set()).add(line.place)
@@ -156,12 +157,12 @@ def turns_of(lines: Sequence[Line], size: int) -> int:
 
 
 def interaction_type(size: int) -> InteractionType:
-    """The size class of so many entities."""
+    """`solo` for one entity, `dyadic` for two, `group` for more."""
     return "solo" if size == 1 else "dyadic" if size == 2 else "group"
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Names of which no two are equal."""
+    """The names, with a number added to those that occur twice."""
     taken: dict[str, str] = {}
     for name in names:
         plain = " ".join(name.split())
@@ -173,7 +174,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def content_of(names: Sequence[str], lines: Sequence[Line]) -> str:
-    """A talk as people read it: `Name: *thought*`, and below that the speech in quotes; a blank line between lines."""
+    """A conversation as text: `Name: *thought*`, then the speech in quotes, with a blank line between lines."""
     return "\n\n".join(_written(names[line.place], line) for line in lines)
 
 
@@ -183,15 +184,15 @@ def _written(name: str, line: Line) -> str:
 
 
 def check_context(context: str) -> None:
-    """Refuse a context that says nothing, or too much."""
+    """Raise `SettingsError` for a context that is empty or too long."""
     if not context.strip():
-        raise SettingsError("context: is empty; say what the talk is about", field="context")
+        raise SettingsError("context is empty; describe the situation or topic", field="context")
     check_text(context, "context", LONGEST_CONTEXT)
 
 
 def _check_model(model: str) -> None:
     if not model or len(model) > 500 or not model.isprintable():
-        raise SettingsError(f"model {model!r}: give one as provider/model", field="model")
+        raise SettingsError(f"model {model!r}: must be written as provider/model", field="model")
 
 
 def _check_count(value: int, field: str, most: int) -> None:

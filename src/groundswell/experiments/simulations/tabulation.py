@@ -1,4 +1,4 @@
-"""Answers to a questionnaire as figures: shares, means, changes, each with an interval; and by dimension."""
+"""Results of a questionnaire: shares, means and changes with intervals, and by attribute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundswell.stats.clusters import Figure, mean, share
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """How often something was asked in usable simulations, how often answered, and how often no answer could be had."""
+    """How often a question was asked in usable simulations, answered and missing."""
 
     asked: int
     answered: int
@@ -23,9 +23,9 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class OptionFigures(msgspec.Struct, frozen=True):
-    """One option of a choice: how many chose it; and the share before the talk and how it changed, where asked.
+    """One option of a choice: count and share, and if asked, the share before the conversation and its change.
 
-    A change is over those who answered both times, so it need not be the difference of the two shares.
+    A change includes only entities that answered both times, so it can differ from the difference of the shares.
     """
 
     option: str
@@ -36,14 +36,14 @@ class OptionFigures(msgspec.Struct, frozen=True):
 
 
 class StepCount(msgspec.Struct, frozen=True):
-    """One step of a scale, and how many chose it."""
+    """One step of a scale and its count."""
 
     step: int
     count: int
 
 
 class ScaleFigures(msgspec.Struct, frozen=True):
-    """The answers on a scale: mean, standard deviation of single answers, counts of all steps."""
+    """The answers on a scale: mean, standard deviation of single answers, and the count of each step."""
 
     low: int
     high: int
@@ -55,7 +55,7 @@ class ScaleFigures(msgspec.Struct, frozen=True):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """An answer as it was given."""
+    """A free-text answer."""
 
     simulation: int
     entity_id: str
@@ -64,16 +64,16 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class TextFigures(msgspec.Struct, frozen=True):
-    """Answers in free text: words per answer, and the first ones as they are."""
+    """Free-text answers: words per answer, and the first answers as examples."""
 
     words: float | None
     examples: list[Example]
 
 
 class QuestionFigures(msgspec.Struct, frozen=True):
-    """One question: a choice has `options`, a scale has `scale`, free text has `free`; all of them after the talk.
+    """The results of one question after the conversation: `options`, `scale` or `free`, by its type.
 
-    `before` counts those asked ahead of it; it is None where nobody was.
+    `before` counts the answers before the conversation; None if it was not asked then.
     """
 
     id: str
@@ -94,7 +94,7 @@ def tabulated(
     looks: Sequence[Look],
     level: float,
 ) -> QuestionFigures:
-    """The figures of one question; `companies` are the entities of each combination."""
+    """The results of one question. `companies` are the entities of each combination."""
     question = answered.question
     if question.type == "text":
         return _of_text(answered, entities)

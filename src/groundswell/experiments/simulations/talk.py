@@ -1,9 +1,9 @@
-"""THE program of simulations: entities talk, turn by turn, and answer questions.
+"""The program of simulations: entities talk, turn by turn, and answer questions.
 
-talk       questions ahead of it, if any; then round by round; then the questions (`carry_out`)
-speak      a round in which every utterance is asked of its own entity's model, from that entity's side
-narrate    a round that one model writes for all of them
-answer     the questionnaire, for one entity
+talk       one simulation: questions before it, if any, then all rounds, then the questions (`carry_out`)
+speak      one round with one request per line, from the point of view of the entity
+narrate    one round that one model writes for all entities
+answer     the questionnaire for one entity
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from groundswell.program.trial import Trial, program
 from groundswell.reporting.talk import Exchange
 
 ANSWER_TOKENS = 60
-"""Room for the answer to one question that is no text, with its name."""
+"""Token limit for the answer to one question that is not free text."""
 
 
 @program("simulations/talk", version=1)
 async def talk(trial: Trial, spec: Simulation) -> Talked:
-    """Carry out one simulation. An utterance that cannot be had makes the whole of it missing."""
+    """Run one simulation. If one line cannot be obtained, the whole simulation is missing."""
     return await carry_out(trial, spec, narrate if spec.rules.method == "narrator" else speak)
 
 
 async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Talked:
-    """All rounds, each in the same way, and the questions around them."""
+    """Run all rounds, and the questionnaires before and after them."""
     sheet = spec.rules.questionnaire
     before = await _ask_all(trial, spec, spec.past, before=True) if sheet is not None and sheet.before else ()
     scene, lines, left = prompts.Scene(spec), list(spec.past), 0
@@ -59,7 +59,7 @@ async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Ta
 
 
 class Before(NamedTuple):
-    """Where a talk stands: its last turn and its last round."""
+    """The last turn and the last round so far."""
 
     turn: int
     round: int
@@ -71,11 +71,11 @@ class Before(NamedTuple):
 
 
 HaveRound = Callable[[Trial, prompts.Scene, Sequence[Line], Before], Awaitable[tuple[list[Line], int]]]
-"""A way to have one round: its lines, and how many were written beyond it."""
+"""Runs one round; returns its lines and the number of extra lines."""
 
 
 async def speak(trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
-    """A round, utterance by utterance: each entity sees what was said before it, also in the same turn."""
+    """Run a round line by line. Each entity sees all earlier lines, including those of the same turn."""
     spec, said = scene.spec, list[Line]()
     for turn in range(before.turn + 1, before.turn + spec.rules.n_turns + 1):
         for place in range(len(spec.entities)):
@@ -87,7 +87,7 @@ async def speak(trial: Trial, scene: prompts.Scene, past: Sequence[Line], before
 
 
 async def narrate(trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
-    """A round in one ask. A narrator that writes no line of anybody is asked once more."""
+    """Run a round with one request. If the reply has no line of any entity, the narrator is asked once more."""
     spec, messages = scene.spec, scene.narration(past)
     reply = await ask_narrator(trial, spec, messages)
     lines, left = read_script(spec, reply, before)
@@ -96,12 +96,12 @@ async def narrate(trial: Trial, scene: prompts.Scene, past: Sequence[Line], befo
         reply = await ask_narrator(trial, spec, [*messages, assistant(reply.text or prompts.SILENCE), user(again)])
         lines, left = read_script(spec, reply, before)
     if not lines:
-        raise MalformedReply("script", "no line begins with the name of somebody who takes part", reply.text)
+        raise MalformedReply("script", "no line starts with the name of an entity", reply.text)
     return lines, left
 
 
 def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Line], int]:
-    """The lines of a narrator's round, and how many more there were: an entity's first line is its first turn."""
+    """The lines of a narrator's round, and the number of extra lines."""
     spoken = [0] * len(spec.entities)
     lines, left = list[Line](), 0
     for segment in utterances.segments(readable(reply.text), spec.names)[1:]:
@@ -119,7 +119,7 @@ def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Li
 
 
 def lines_so_far(spec: Simulation, exchanges: Sequence[Exchange]) -> list[Line]:
-    """The lines of a talk that has not ended, from what was asked and answered by now. Questions are no lines."""
+    """The lines of an unfinished conversation, from its requests and replies so far. Questions are skipped."""
     said: list[Line] = []
     for exchange in exchanges:
         reply, request = exchange.settlement, exchange.request
@@ -137,7 +137,7 @@ def lines_so_far(spec: Simulation, exchanges: Sequence[Exchange]) -> list[Line]:
 
 
 async def _ask_all(trial: Trial, spec: Simulation, lines: Sequence[Line], *, before: bool) -> tuple[Answer, ...]:
-    """Put the questionnaire to all entities at once: none of them sees what another answers."""
+    """Ask all entities at once. No entity sees the answers of another."""
     sheet = spec.rules.questionnaire
     assert sheet is not None
     told = tuple(lines)
@@ -147,7 +147,7 @@ async def _ask_all(trial: Trial, spec: Simulation, lines: Sequence[Line], *, bef
 
 
 class Respondent(msgspec.Struct, frozen=True):
-    """Who is asked, and what they know."""
+    """An entity that answers the questionnaire, and what it knows."""
 
     simulation: Simulation
     place: int
@@ -158,8 +158,8 @@ class Respondent(msgspec.Struct, frozen=True):
 
 @program("simulations/answer", version=1)
 async def answer(trial: Trial, who: Respondent) -> list[Answer]:
-    """The answers of one entity. What is not right is asked for once more; an answer that cannot be had is missing,
-    and the talk stands all the same.
+    """Get the answers of one entity. Invalid answers are asked for once more; after that they are missing, and the
+    simulation still counts.
     """
     questions = _shown(who.sheet, trial.rng)
     messages = prompts.Scene(who.simulation).questioning(who.place, who.lines, questions, before=who.before)
@@ -185,7 +185,7 @@ async def answer(trial: Trial, who: Respondent) -> list[Answer]:
 
 
 def read_answers(text: str, questions: Sequence[Question]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The answers in a reply that fit, and what is wrong with the others."""
+    """The valid answers in a reply, and what is wrong with the others."""
     text = readable(text)
     begin, end = text.find("{"), text.rfind("}")
     try:
@@ -206,7 +206,7 @@ def read_answers(text: str, questions: Sequence[Question]) -> tuple[dict[str, An
 
 
 def answer_schema(questions: Sequence[Question]) -> dict[str, Any]:
-    """The form of a reply to a questionnaire."""
+    """The JSON schema of a reply to a questionnaire."""
     properties: dict[str, Any] = {}
     for question in questions:
         if question.type == "choice":
@@ -219,7 +219,7 @@ def answer_schema(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def _shown(sheet: Questionnaire, rng: Random) -> list[Question]:
-    """The questions as one entity gets them."""
+    """The questions as one entity sees them, with shuffled options."""
     if not sheet.shuffle:
         return list(sheet.questions)
     return [
@@ -231,7 +231,7 @@ def _shown(sheet: Questionnaire, rng: Random) -> list[Question]:
 async def _ask(
     trial: Trial, spec: Simulation, place: int, messages: Sequence[Message], questions: Sequence[Question] = ()
 ) -> Reply:
-    """Ask the model of one entity."""
+    """Send a request to the model of one entity."""
     rules, model = spec.rules, spec.entities[place].model or spec.rules.model
     room = sum(rules.max_tokens if question.type == "text" else ANSWER_TOKENS for question in questions)
     return await trial.ask(

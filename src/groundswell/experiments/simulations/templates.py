@@ -1,4 +1,4 @@
-"""Entity types that come with the package: a start for types of your own."""
+"""Built-in entity types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).with_name("templates")
 
 @cache
 def names_of_templates() -> tuple[str, ...]:
-    """What the templates are called; their types have the same ids."""
+    """Names of the templates, which are also the ids of their types."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
@@ -28,7 +28,7 @@ def templates() -> list[EntityType]:
 def template(name: str) -> EntityType:
     """The type of a template."""
     if name not in names_of_templates():
-        raise SettingsError(f"template {name!r}: there are {', '.join(names_of_templates())}", field="template")
+        raise SettingsError(f"template {name!r}: must be one of {', '.join(names_of_templates())}", field="template")
     return _read(name)
 
 

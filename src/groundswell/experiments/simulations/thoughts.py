@@ -1,6 +1,6 @@
-"""What was only thought, taken out of what a model wrote. Where it cannot be told, it is a thought. Pure.
+"""Separate private thoughts from speech in a reply. In doubt, text is a thought. Pure.
 
-A text is gone over once, in time that grows with its length: replies may be long, and may be made to be slow.
+A text is scanned once, in linear time, because a reply may be long or hostile.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 NO_THOUGHT = ("", "thought", "private thought", "thinking")
-"""What a small model writes that copies the form and thinks nothing."""
+"""Placeholders that small models copy from the prompt instead of a thought."""
 
 INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
 _REASONING = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -27,20 +27,20 @@ _QUOTES = '"“„«”»'
 
 
 def readable(text: str) -> str:
-    """A reply as it is read: every end of a line is one, and the reasoning of a model that shows it is left out."""
+    """A reply with normalised line ends and without visible reasoning."""
     text = _LINE_END.sub("\n", text)
     if "<" not in text:
         return text
     text = _REASONING.sub("", text)
     ends = [found.end() for found in _REASONED.finditer(text)]
-    return text[ends[-1] :] if ends else text  # some servers leave out where the reasoning begins
+    return text[ends[-1] :] if ends else text  # some servers omit the opening tag
 
 
 def apart(text: str) -> tuple[str, str]:
     """The speech and the thoughts of one participant.
 
-    Thoughts stand between asterisks: where a line begins, outside the quotes of a line that begins with one, or as
-    sentences of their own. One that was cut off before its end goes on to the end of the text.
+    Thoughts are between asterisks: at the start of a line, outside the quotes of a quoted line, or as whole sentences.
+    A thought without a closing asterisk extends to the end of the text.
     """
     text = _UNDERSCORED.sub(r"\1*\2*", _ASTERISK.sub("*", text))
     said, thought, at = list[str](), list[str](), 0
@@ -53,7 +53,7 @@ def apart(text: str) -> tuple[str, str]:
 
 
 class _Line:
-    """Where the words of a line begin, and whether they are in quotes."""
+    """The start of a line's words, and whether they are in quotes."""
 
     def __init__(self, text: str, at: int, *, quoted: bool = False) -> None:
         found = _LEADING.match(text, at)
@@ -63,13 +63,13 @@ class _Line:
         self.inside = False
 
     def quote(self, at: int, mark: str) -> None:
-        """A quotation mark of the line."""
+        """Process a quotation mark."""
         self.quoted = self.quoted or at == self.first
         self.inside = not self.inside if mark == '"' else mark in "“„«" and not self.inside
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where thoughts go, asterisks and all."""
+    """The spans of thoughts, including their asterisks."""
     line, at = _Line(text, 0), 0
     while (mark := _MARK.search(text, at)) is not None:
         at = mark.end()
@@ -79,11 +79,11 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
             line.quote(mark.start(), mark[0])
         elif (end := _end_of_thought(text, mark, line)) is not None:
             yield mark.start(), end
-            at, line = end, _Line(text, end, quoted=line.quoted)  # what follows a thought begins anew
+            at, line = end, _Line(text, end, quoted=line.quoted)  # a new line starts after a thought
 
 
 def _end_of_thought(text: str, mark: re.Match[str], line: _Line) -> int | None:
-    """Where the thought ends that begins with these asterisks, if one does."""
+    """The end of the thought that starts with these asterisks, if one does."""
     begin, after = mark.start(), text[mark.end() : mark.end() + 1]
     if not after.strip():
         return _whole_line(text, mark) if begin == line.first else None
@@ -100,7 +100,7 @@ def _ended(found: re.Match[str] | None) -> int | None:
 
 
 def _whole_line(text: str, mark: re.Match[str]) -> int | None:
-    """`* so *` is a thought with a line of its own; without the second asterisk, the line is one of a list."""
+    """`* text *` on a line of its own is a thought; without the second asterisk it is a list item."""
     end = text.find("\n", mark.end())
     end = len(text) if end < 0 else end
     inner = text[mark.end() : end].rstrip()
@@ -109,7 +109,7 @@ def _whole_line(text: str, mark: re.Match[str]) -> int | None:
 
 
 def _closed(text: str, mark: re.Match[str]) -> int:
-    """The end of a thought that may have emphasis in it; without one, that of the text."""
+    """The end of a thought that may contain emphasis; without a closing asterisk, the end of the text."""
     open_ = [len(mark[0])]
     for run in _RUN.finditer(text, mark.end()):
         before, after = text[run.start() - 1], text[run.end() : run.end() + 1]

@@ -1,4 +1,4 @@
-"""Talks as people read them: who speaks, what was said and thought, what was answered, and what is amiss."""
+"""Transcripts for the report: speakers, lines, thoughts, answers and problems."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from groundswell.reporting.blocks import Message, Transcript, Transcripts
 from groundswell.reporting.words import clipped
 
 MOST_ABOUT = 500
-"""So much of what is known of a speaker is shown."""
+"""Maximum length of the description of a speaker."""
 MOST_ANSWERS = 8
-"""So many answers of the talk that a terminal shows are shown there."""
+"""Maximum number of answers shown on the terminal."""
 
 
 def transcripts_block(study: Study) -> Transcripts:
-    """All talks; a terminal shows the first that came to its end."""
+    """All transcripts. The terminal shows the first completed one."""
     return Transcripts(
         id="transcripts",
         items=partial(_items, study),
         filters=("status", "speaker", "label", "model", "answer"),
         command=f"groundswell runs show {shlex.quote(study.record.title)} --trial {{key}}",
-        about="Every simulation that has begun: who takes part, what was said and thought, and what was answered.",
+        about="All simulations that have started: entities, lines, thoughts and answers.",
         example=partial(_example, study),
     )
 
@@ -41,12 +41,12 @@ def _items(study: Study) -> Iterator[Transcript]:
 
 
 def _example(study: Study) -> Transcript | None:
-    """The first talk that came to its end, shortened; of one that goes on, what is new."""
+    """The first completed conversation, shortened; for a continuation, its new lines."""
     past = len(study.settings.simulation.past) if isinstance(study.settings, Single) else 0
     for key, simulation in study.simulations():
         if simulation.status == "completed":
             found = transcript_of(study, key, simulation)
-            before = (f"{numbers.plural(past, 'line')} before this.",) if past else ()
+            before = (f"{numbers.plural(past, 'earlier line')} not shown.",) if past else ()
             return msgspec.structs.replace(
                 found, facts=before, messages=found.messages[past:], notes=found.notes[:MOST_ANSWERS]
             )
@@ -54,7 +54,7 @@ def _example(study: Study) -> Transcript | None:
 
 
 def transcript_of(study: Study, key: str, simulation: SimulationShown) -> Transcript:
-    """One talk."""
+    """The transcript of one simulation."""
     known = {entity.id: entity for entity in study.entities}
     people = [known[each] for each in simulation.entity_ids]
     names = distinct_names([entity.name for entity in people])
@@ -89,11 +89,11 @@ def transcript_of(study: Study, key: str, simulation: SimulationShown) -> Transc
 
 
 def _labels(study: Study, line: SaidLine) -> Iterator[str]:
-    """What is amiss with a line."""
+    """Problems with a line."""
     if line.cut:
         yield "cut off"
     if line.overrun:
-        yield "went on to speak for others"
+        yield "spoke for other entities"
     if study.rules.thoughts and not line.thought.strip():
         yield "no thought"
 
@@ -103,7 +103,7 @@ def _note(study: Study, line: SaidLine) -> str:
 
 
 def _speaker(name: str, entity: Entity, model: str) -> str:
-    """Who somebody is, on one line."""
+    """A speaker on one line."""
     about = "; ".join(f"{each}: {_value(value)}" for each, value in entity.attributes.items()) or entity.description
     return f"{name} ({model})" + (f": {clipped(about, MOST_ABOUT)}" if about else "")
 
@@ -113,14 +113,14 @@ def _value(value: object) -> str:
 
 
 def _answers(answers: tuple[SaidAnswer, ...]) -> Iterator[str]:
-    """What each entity answered to each question: before the talk, where it was asked then, and after it."""
+    """The answers of each entity, before (if asked) and after the conversation."""
     given: dict[tuple[str, str], dict[bool, SaidAnswer]] = {}
     for answer in answers:
         given.setdefault((answer.name, answer.question), {})[answer.before] = answer
     for (name, question), found in given.items():
         times = {"before": found.get(True), "after": found.get(False)}
-        told = [f"{when} the talk: {_answer(answer)}" for when, answer in times.items() if answer is not None]
-        yield f"{name}, asked {question} {'; '.join(told)}"
+        told = [f"{_answer(answer)} ({when})" for when, answer in times.items() if answer is not None]
+        yield f"{name} answers {question}: {', '.join(told)}"
 
 
 def _answer(answer: SaidAnswer) -> str:

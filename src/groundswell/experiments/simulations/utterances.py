@@ -1,4 +1,4 @@
-"""What a model wrote, as utterances: labels, thoughts and speech told apart, and nobody spoken for. Pure."""
+"""Parse replies into lines: speaker labels, thoughts and speech. Pure."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _OPENING, _CLOSING = '"“„«', '"”“»'
 
 
 class Labels(NamedTuple):
-    """What a line may begin with that is so long: in small letters, with whom it means."""
+    """Speaker labels of one length, in lower case, with the index of the entity."""
 
     length: int
     places: dict[str, int]
 
 
 class Utterance(NamedTuple):
-    """What somebody said and thought."""
+    """The speech and thought of one line."""
 
     speech: str
     thought: str = ""
 
 
 class Segment(NamedTuple):
-    """A part of a text that one participant is named before; nobody, at the beginning."""
+    """A part of a text with its speaker; None before the first label."""
 
     place: int | None
     text: str
 
 
 def segments(text: str, names: Sequence[str]) -> list[Segment]:
-    """A text cut where a line begins with one of the names and a colon."""
+    """Split a text at lines that start with one of the names and a colon."""
     labels = _labels(tuple(names))
     found = [Segment(None, "")]
     begin, line = 0, 0
@@ -55,12 +55,14 @@ def segments(text: str, names: Sequence[str]) -> list[Segment]:
 
 
 def _label_at(text: str, line: int, labels: Sequence[Labels]) -> tuple[int, int] | None:
-    """Whom the line that begins here names as its speaker, and where the words begin."""
+    """The speaker that the line starting here names, and where its words start."""
     if (colon := _COLON.search(text, line)) is None or colon[0] == "\n":
         return None
     lead = _LEAD.match(text, line)
     assert lead is not None
-    for start in dict.fromkeys((lead.end(), lead.end(1), line)):  # a name may begin with what else would be left out
+    for start in dict.fromkeys(
+        (lead.end(), lead.end(1), line)
+    ):  # a name may start with a character that would be skipped
         for length, places in labels:
             end = start + length
             place = places.get(text[start:end].casefold())
@@ -70,18 +72,16 @@ def _label_at(text: str, line: int, labels: Sequence[Labels]) -> tuple[int, int]
 
 
 def utterance(text: str, *, thoughts: bool) -> Utterance:
-    """One participant's words. With `thoughts`, what stands between asterisks was only thought, unless it is emphasis
-    within the speech; a thought that was cut off before its end still is one.
-    """
+    """Parse the words of one entity. With `thoughts`, text between asterisks is a thought, unless it is emphasis."""
     text = text.strip()
     speech, thought = apart(text) if thoughts else (text, "")
     return Utterance(_unquoted(speech), thought)
 
 
 def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple[Utterance, bool]:
-    """What an entity said when it was asked to speak; and whether the model went on for somebody else.
+    """Parse the reply of an entity, and say whether the model also spoke for another entity.
 
-    A label of its own is taken off; from where another is named as the speaker, the rest is left out.
+    The label of the entity is removed. Everything from the label of another entity on is dropped.
     """
     parts, overrun = list[str](), False
     for segment in segments(readable(text).strip(), names):
@@ -95,7 +95,7 @@ def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple
 
 @lru_cache(maxsize=1024)
 def _labels(names: tuple[str, ...]) -> list[Labels]:
-    """What participants may be called before a line: the whole name, or a first name that only one of them has."""
+    """Accepted speaker labels: the full name, or a first name that only one entity has."""
     found = {name.casefold(): (len(name), place) for place, name in enumerate(names)}
     first = [name.split()[0] for name in names]
     folded = [name.casefold() for name in first]
@@ -109,7 +109,7 @@ def _labels(names: tuple[str, ...]) -> list[Labels]:
 
 
 def _unquoted(text: str) -> str:
-    """Speech without the quotes around the whole of it."""
+    """Speech without enclosing quotes."""
     if len(text) > 1 and text[0] in _OPENING and text[-1] in _CLOSING and not any(q in text[1:-1] for q in _OPENING):
         return text[1:-1].strip()
     return text

@@ -1,8 +1,8 @@
 """Entities written by a model: the program that writes one, and the driver that writes many.
 
-A model left alone writes the same few people again and again. So every entity is given its attributes first, sampled
-from the distributions of its type; the model writes who that is: a name, a description and what is free text. With
-`free`, the model chooses the attributes too.
+Left to itself, a model writes the same few people again and again. So the attributes of each entity are sampled first,
+from the distributions of its type, and the model writes a name, a description and the free-text attributes. With
+`free`, the model chooses all attributes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from groundswell.program.trial import Trial, program
 MOST_WRITTEN = 10_000
 LONGEST_WISHES = 10_000
 REPLIES = (60, inf)
-"""How many tokens a written entity has, for estimates."""
+"""Tokens per written entity, for estimates."""
 EXAMPLES = 3
 
 DESCRIBE = (
@@ -41,7 +41,7 @@ ANOTHER = "Do not take the first name that comes to mind. For the style, where t
 
 
 class Writing(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is written, and by whom. `wishes` is what else they should be like, in words."""
+    """Settings of the driver `write`. `wishes` are additional requirements in words."""
 
     type: EntityType
     count: int
@@ -55,7 +55,7 @@ class Writing(msgspec.Struct, frozen=True, omit_defaults=True):
         if not 1 <= self.count <= MOST_WRITTEN:
             raise SettingsError(f"count {self.count}: must be from 1 to {MOST_WRITTEN:,}", field="count")
         if not self.model.strip():
-            raise SettingsError("model: give one as provider/model", field="model")
+            raise SettingsError("model is empty; write it as provider/model", field="model")
         check_text(self.wishes, "wishes", LONGEST_WISHES)
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise SettingsError(f"temperature {self.temperature}: must be from 0 to 2", field="temperature")
@@ -64,7 +64,7 @@ class Writing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Sketch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one trial is given: the type without its names, the attributes that are settled, and names for the style."""
+    """The spec of one trial: the type without its names, the sampled attributes, and example names."""
 
     number: int
     type: EntityType
@@ -82,7 +82,7 @@ class Sketch(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a model wrote."""
+    """The reply of a model."""
 
     name: str
     description: str
@@ -90,9 +90,9 @@ class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What came of it. `same_name` counts those that share their name with an earlier one; they are kept all the same.
+    """The result of a run. `same_name` counts entities with the same name as an earlier one; they are kept.
 
-    `faults` says how many are missing for which reason; what was cut short is neither usable nor missing.
+    `faults` counts missing entities by kind of fault. Unfinished entities are neither usable nor missing.
     """
 
     entities: tuple[Entity, ...]
@@ -105,7 +105,7 @@ class Written(msgspec.Struct, frozen=True):
 
 @program("simulations/write", version=1)
 async def write_one(trial: Trial, spec: Sketch) -> Draft:
-    """Ask for one entity; what does not fit its type is told to the model and asked for once more."""
+    """Ask for one entity. If the reply does not conform to the type, the model is told why and asked once more."""
     options: ChatOptions = {
         "schema": schema_of(spec),
         "temperature": spec.temperature,
@@ -126,7 +126,7 @@ async def write_one(trial: Trial, spec: Sketch) -> Draft:
 
 
 def brief_of(spec: Sketch) -> str:
-    """What a model is told."""
+    """The prompt for the model."""
     type_ = spec.type
     given = [each for each in type_.dimensions if each.name in spec.attributes]
     parts = [f"Make up one for a simulation: {type_.name}.", type_.description]
@@ -165,7 +165,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(dimension: Dimension) -> dict[str, Any]:
-    """What a value may be, as far as a schema can say it. Numbers are bounded; what remains is checked on reading."""
+    """The schema of a value. What a schema cannot express is checked when the reply is read."""
     if dimension.type == "boolean":
         return {"type": "boolean"}
     if dimension.type == "categorical":
@@ -179,7 +179,7 @@ def _schema(dimension: Dimension) -> dict[str, Any]:
 
 
 def read(text: str, spec: Sketch) -> Draft | str:
-    """What a model wrote, or what is wrong with it."""
+    """The draft in a reply, or what is wrong with it."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```") and "\n" in bare:
         bare = bare[bare.index("\n") + 1 : -3]
@@ -188,13 +188,13 @@ def read(text: str, spec: Sketch) -> Draft | str:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         return str(error).rstrip(".")
     attributes = {name: _as_meant(spec.type.dimension(name), value) for name, value in draft.attributes.items()}
-    name = " ".join(draft.name.split())[:LONGEST_NAME].rstrip()  # one that runs on is cut: the rest may be good
+    name = " ".join(draft.name.split())[:LONGEST_NAME].rstrip()  # a name that is too long is cut
     draft = Draft(name, draft.description.strip(), attributes)
     return _problem(draft, spec) or draft
 
 
 def _problem(draft: Draft, spec: Sketch) -> str | None:
-    """What keeps a draft from being an entity."""
+    """Why a draft is not a valid entity, if it is not."""
     wanted = [dimension.name for dimension in spec.open]
     if lacking := [name for name in wanted if name not in draft.attributes]:
         return f"attributes: {', '.join(lacking)} missing"
@@ -217,7 +217,7 @@ def _is_text(type_: EntityType, name: str) -> bool:
 
 
 def _as_meant(dimension: Dimension | None, value: Value) -> Value:
-    """A whole number that was written as 35.0, and text without the space around it."""
+    """Turn 35.0 into an integer where one is expected, and strip text."""
     if dimension is None:
         return value
     if dimension.type == "int" and isinstance(value, float) and value.is_integer():
@@ -226,14 +226,14 @@ def _as_meant(dimension: Dimension | None, value: Value) -> Value:
 
 
 def entity_of(draft: Draft, spec: Sketch, id_: str) -> Entity:
-    """The entity that a model wrote, with what was settled before."""
+    """The entity of a draft, with its sampled attributes."""
     both = {**spec.attributes, **draft.attributes}
     attributes = {dimension.name: both[dimension.name] for dimension in spec.type.dimensions if dimension.name in both}
     return Entity(id_, draft.name, draft.description, attributes, spec.type.id)
 
 
 def sketches_of(settings: Writing, seed: int) -> Iterator[Sketch]:
-    """What every trial is given. Sends nothing."""
+    """The specs of all trials. Sends nothing."""
     bare = msgspec.structs.replace(settings.type, names=())
     for number in range(1, settings.count + 1):
         rng = Random(f"{seed}/{bare.id}/{number}/examples")
@@ -250,8 +250,8 @@ def sketches_of(settings: Writing, seed: int) -> Iterator[Sketch]:
 
 
 async def write(run: Run, settings: Writing) -> Written:
-    """Write all entities; one that cannot be had does not keep the others back."""
-    run.lane_of(Chat(settings.model, ()))  # a name that leads nowhere is told before anything is sent
+    """Write all entities. A failed one does not stop the others."""
+    run.lane_of(Chat(settings.model, ()))  # fails on an unknown model before anything is sent
     seed = run.record.seed
     await carry_out(run, write_one, sketches_of(settings, seed))
     entities: list[Entity] = []
@@ -275,12 +275,12 @@ async def write(run: Run, settings: Writing) -> Written:
 
 @estimates(write)
 def expected(settings: Writing) -> Estimate:
-    """What writing would use."""
+    """Estimate the usage."""
     return rehearse(write_one, sketches_of(settings, 0), replies=REPLIES)
 
 
 def keep(catalogue: Catalogue, written: Written, run_id: str) -> list[Entity]:
-    """Add the entities that a run wrote to the store, each once ever; returns those that were added now."""
+    """Add the entities that a run wrote to the store, each only once; returns those that were added now."""
     return catalogue.keep(run_id, written.entities)
 
 
@@ -289,7 +289,7 @@ def _shown(value: Value) -> str:
 
 
 def _allowed(dimension: Dimension) -> str:
-    """What a value may be, for people and for models that get no schema."""
+    """The allowed values of a dimension, in words."""
     if dimension.type == "boolean":
         return ": true or false"
     if dimension.type == "categorical":
