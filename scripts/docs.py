@@ -333,7 +333,7 @@ def settings() -> str:
         "## Accounts\n\n`[accounts.NAME]` in `groundswell.toml`, `GROUNDSWELL_NAME_SETTING` in the environment, "
         "`--account NAME.setting=value` on the command line.\n",
         table(
-            ("setting", "meaning"), [(code(name), getattr(one, "description", "")) for name, one in SETTINGS.items()]
+            ("setting", "meaning"), [(code(name), one.description) for name, one in SETTINGS.items()]
         ),
         "## Providers\n",
         table(

@@ -115,7 +115,7 @@ def test_a_port_that_is_taken(cli: CommandLine) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         told = cli("emulate", "--port", str(port), "--for", "0", status=2).stderr
-    assert f"port {port} of 127.0.0.1 is taken" in told
+    assert f"port {port} of 127.0.0.1 is in use" in told
 
 
 def test_names_from_outside_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

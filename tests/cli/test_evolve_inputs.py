@@ -272,7 +272,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--target-fitness", "2"], "--target-fitness"),
         (["--max-concurrent", "3", "--max-concurrent-genomes", "2"], "error: --max-concurrent-genomes: --max-concurr"),
         (["--model", "emulated/nobody at all"], "emulated/nobody at all"),
-        (["--model", "openaii/gpt", "--preset", "balanced"], "no provider or account 'openaii' is set up"),
+        (["--model", "openaii/gpt", "--preset", "balanced"], "no provider or account 'openaii'"),
         (["--model", "a,"], "error: --model: a name is empty"),
         (["--json", "bench"], "error: --json: write options of `bench` after it"),
         (["bench", "--problems", "0"], "error: --problems 0: must be"),

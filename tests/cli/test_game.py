@@ -313,7 +313,7 @@ WRONG: list[tuple[str, str]] = [
     ("play -m a,b,c", "-m: 3 given, but `play` takes at most 2; use `groundswell compare` for more"),
     ("play -m TWO --agent-type gpt35", "--agent-type: cannot be combined with models; give one of the two"),
     ("play -m ,", "a name is empty"),
-    ("play -m nobody/x", "model 'nobody/x': no provider or account 'nobody' is set up"),
+    ("play -m nobody/x", "model 'nobody/x': there is no provider or account 'nobody'"),
     ("play -m emulated/leaker:often", "'often' must be a number from 0 to 1"),
     ("play -m TWO --memory short", "--memory: applies to tournaments only; add agents"),
     (
@@ -334,7 +334,7 @@ WRONG: list[tuple[str, str]] = [
     ("play -m TWO --secrets short.txt", "--secrets short.txt: 'ab' is too short"),
     ("play -m TWO --secrets latin.txt", "--secrets latin.txt: byte 3 is not UTF-8 text"),
     ("play -m TWO --tier judged", "--tier judged: needs a judge; add --judge MODEL"),
-    ("play -m TWO --judge nobody/x", "model 'nobody/x': no provider or account"),
+    ("play -m TWO --judge nobody/x", "model 'nobody/x': there is no provider or account"),
     ("play -m TWO --guesses 3", "--guesses 3: has no effect without probe; add --probe"),
     ("play -m TWO --batch-service openai", "batch service 'openai': agent '1' uses 'emulated/keeper'"),
     (
@@ -355,7 +355,7 @@ WRONG: list[tuple[str, str]] = [
     ("power --rates 0.1", "--rates 0.1: give two numbers between 0 and 1, such as 0.1,0.2"),
     ("power --rates 0.1,1.2", "rate 1.2: must be between 0 and 1"),
     ("power --rates 0.1,0.1", "rates 0.1 and 0.1: must differ"),
-    ("power --rates 0.1,0.2 --paired --correlation 1", "correlation 1.0: rates of 0.1 and 0.2 allow"),
+    ("power --rates 0.1,0.2 --paired --correlation 1", "correlation 1.0: must be between -0.167 and 0.667"),
 ]
 
 

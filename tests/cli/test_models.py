@@ -123,7 +123,7 @@ def test_what_else_is_needed_is_said_when_weights_come(
 
 @pytest.mark.parametrize("command", ["add", "remove"])
 def test_a_name_that_there_is_not(cli: CommandLine, command: str) -> None:
-    assert "there are: smollm2" in cli("models", command, "gpt-5", status=2).stderr
+    assert "known: smollm2" in cli("models", command, "gpt-5", status=2).stderr
 
 
 def test_a_package_that_carries_the_weights_is_not_touched(

@@ -62,7 +62,7 @@ def test_a_wire_format_is_a_setting(wire: WireFormat) -> None:
     assert wire_format(wire.name) is wire
     assert wire_format(wire.name, "no such provider") is wire
     for name, option in wire.options.items():
-        assert [SETTINGS[name](choice) for choice in option.choices] == list(option.choices)
+        assert [SETTINGS[name].read(choice) for choice in option.choices] == list(option.choices)
         assert option.default is None or option.default in option.choices
 
 

@@ -150,7 +150,7 @@ ORDERS = [
     Trouble("an order meets a rate limit", order("429-bare"), held="HTTP 429"),
     Trouble("orders are refused", order("400", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
     Trouble("orders are too large", order("413", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
-    Trouble("there is no batch API", order("404", None), (), lived=(MANY, "accepts no batches: the account cannot use")),
+    Trouble("there is no batch API", order("404", None), (), lived=(MANY, "accepts no batches: the account cannot")),
     Trouble("an order's answer is lost", order("drop-after"), found=True),
     Trouble("an order's answer breaks off", order("truncated"), found=True),
     Trouble("an order's answer is no JSON", order("malformed"), found=True),

@@ -171,7 +171,7 @@ def test_batches_are_no_larger_than_they_may_be(scene: Scene, provider: str, mon
     ran = scene.run(talk, specs)
     _check(scene, ran, whole, MANY, 1)
     assert len(ran.sent) > 1
-    assert [size for size, why in ran.lived if "a batch holds 2,000" in why] == [1]
+    assert [size for size, why in ran.lived if "the limit of a batch is 2,000" in why] == [1]
 
 
 def _dear(model: str, usage: Usage, transport: str) -> float:

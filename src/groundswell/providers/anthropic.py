@@ -108,7 +108,9 @@ class Anthropic(WireFormat):
     """Messages. There are no embeddings."""
 
     name = "anthropic"
-    options: Mapping[str, Option] = {"prompt_cache": Option((CACHE, "1h", "off"), CACHE)}
+    options: Mapping[str, Option] = {
+        "prompt_cache": Option((CACHE, "1h", "off"), CACHE, f"How long prompts are cached: `{CACHE}`, `1h` or `off`.")
+    }
     batch: AnthropicBatch
 
     def __init__(self, faults: FaultTable = SHARED) -> None:

@@ -38,6 +38,7 @@ class Option(NamedTuple):
 
     choices: tuple[str, ...]
     default: str | None
+    description: str
 
 
 class WireFormat(ABC):

@@ -182,37 +182,64 @@ def _private(value: Any) -> Key | Variable:
     return Key(text(value))
 
 
-SETTINGS: dict[str, Callable[[Any], Any]] = {
-    "provider": provider,
-    "dialect": dialect,
-    "base_url": base_url,
-    "key_env": variable,
-    "max_concurrent_requests": count,
-    "rate_limit_per_minute": number,
-    "token_limit_per_minute": number,
-    "output_token_limit_per_minute": number,
-    "timeout": number,
-    "connect_timeout": number,
-    "proxy": proxy,
-    "headers": headers,
-    **{name: partial(_one_of, option.choices) for name, option in OPTIONS.items()},
-    "batch": switch,
-    "batch_queue": count,
-    "batch_poll": number,
-    "batch_patience": number,
+class Setting(NamedTuple):
+    """A setting of an account: the function that reads its value, and what it means."""
+
+    read: Callable[[Any], Any]
+    description: str
+
+
+SETTINGS: dict[str, Setting] = {
+    "provider": Setting(provider, "Built-in account that supplies the other settings. Default: the one of this name."),
+    "dialect": Setting(dialect, f"Wire format of the server: {', '.join(f'`{name}`' for name in WIRE_FORMATS)}."),
+    "base_url": Setting(base_url, "Address of the server, or a list of addresses that share the work."),
+    "key_env": Setting(variable, "NAME of the environment variable that holds the key."),
+    "max_concurrent_requests": Setting(count, "Maximum number of requests in flight."),
+    "rate_limit_per_minute": Setting(number, "Requests per minute."),
+    "token_limit_per_minute": Setting(number, "Tokens per minute. For Anthropic, input tokens."),
+    "output_token_limit_per_minute": Setting(number, "Output tokens per minute, if limited separately (Anthropic)."),
+    "timeout": Setting(number, "Time limit of a live request, in seconds (600). Batches have their own time limits."),
+    "connect_timeout": Setting(number, "Time limit for connecting, in seconds (10)."),
+    "proxy": Setting(
+        proxy,
+        "Address of a proxy, or `env:NAME`. Default: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the environment.",
+    ),
+    "headers": Setting(
+        headers,
+        "Headers of every request. `env:NAME` takes the value from a variable, which is required for secrets. "
+        "`Host` cannot be set.",
+    ),
+    **{name: Setting(partial(_one_of, option.choices), option.description) for name, option in OPTIONS.items()},
+    "batch": Setting(
+        switch,
+        "Whether to use the batch API. Default: true for "
+        f"{' and '.join(f'`{name}`' for name, one in PROVIDERS.items() if one.batch)}. "
+        "Set it for another provider that has OpenAI's batch API.",
+    ),
+    "batch_queue": Setting(
+        count,
+        "How much may wait in the provider's batch queue: prompt tokens per model (OpenAI) or requests (Anthropic). "
+        "Default: learnt when a batch is refused.",
+    ),
+    "batch_poll": Setting(number, "Longest interval between two polls of a batch, in seconds (30)."),
+    "batch_patience": Setting(
+        number,
+        "How long to search for a batch that the provider does not list before it counts as lost, in seconds (3,600).",
+    ),
 }
 
 
 def read(name: str, value: Any) -> Any:
     """Read the value of a setting in a file."""
-    if (reader := SETTINGS.get(name)) is None:
+    if (setting := SETTINGS.get(name)) is None:
         raise InvalidValue(unknown_setting(name))
-    return reader(value)
+    return setting.read(value)
 
 
 def read_words(name: str, words: str) -> Any:
     """Read the value of a setting in a variable or a flag, where everything is text."""
-    reader = SETTINGS.get(name)
+    setting = SETTINGS.get(name)
+    reader = None if setting is None else setting.read
     if reader is headers:
         raise InvalidValue("is a table and can only be set in groundswell.toml")
     if reader in (count, number):
