@@ -182,7 +182,7 @@ def test_a_budget_is_kept_by_the_books_through_kills(store: Path, kills: int, us
     run = Run(store, 60)
     for _ in range(kills):
         run.kill(6, limits, any=4)
-    with pytest.raises(RunStopped, match=rf"the budget of \${usd} is used up .* may have been paid"):
+    with pytest.raises(RunStopped, match=rf"the budget of \${usd} is used up .* for lost replies"):
         run.finish(limits)
     assert run.way.usd <= usd
     run.check()

@@ -195,7 +195,7 @@ def database_path(store: str | Path) -> Path:
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     if "://" in text:
-        raise SettingsError(f"--store {text}: this version only supports SQLite files; give a path")
+        raise SettingsError(f"--store {text}: only SQLite files are supported; give a path")
     return Path(text).expanduser().absolute()
 
 
