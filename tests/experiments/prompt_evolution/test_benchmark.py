@@ -50,7 +50,7 @@ def test_all_ways_on_an_emulator_of_its_own(capsys: pytest.CaptureFixture[str]) 
     assert results["same_answers"]
     assert results["differing"] == 0 == sum(way["failed"] for way in ways.values())
     assert results["compared"] > 6 * ASKS
-    assert "none applied" in results["rate_limit"]
+    assert "the emulator has no rate limit" in results["rate_limit"]
 
     first = ways["sequential"]
     assert first["extrapolated"]
