@@ -64,7 +64,7 @@ def test_all_ways_on_an_emulator_of_its_own(capsys: pytest.CaptureFixture[str]) 
     assert "8 genomes x 30 problems = 240 requests to the emulator on this machine" in shown
     assert re.search(r"^sequential +1 +[\d.]+\* ", shown, re.MULTILINE)
     assert re.search(r"^ours, with races +10 +[\d.]+ ", shown, re.MULTILINE)
-    assert "* extrapolated from 12 asks" in shown
+    assert "* extrapolated from 12 requests" in shown
     assert "same answers: yes" in shown
     assert "ours: 240 problems" in told
 
