@@ -50,7 +50,7 @@ def test_all_ways_on_an_emulator_of_its_own(capsys: pytest.CaptureFixture[str]) 
     assert results["same_answers"]
     assert results["differing"] == 0 == sum(way["failed"] for way in ways.values())
     assert results["compared"] > 6 * ASKS
-    assert "none applied" in results["rate_limit"]
+    assert "the emulator has no rate limit" in results["rate_limit"]
 
     first = ways["sequential"]
     assert first["extrapolated"]
@@ -61,10 +61,10 @@ def test_all_ways_on_an_emulator_of_its_own(capsys: pytest.CaptureFixture[str]) 
 
     benchmark.print_results_summary()
     shown = capsys.readouterr().out
-    assert "8 genomes x 30 problems = 240 asks of the emulator on this machine" in shown
+    assert "8 genomes x 30 problems = 240 requests to the emulator on this machine" in shown
     assert re.search(r"^sequential +1 +[\d.]+\* ", shown, re.MULTILINE)
     assert re.search(r"^ours, with races +10 +[\d.]+ ", shown, re.MULTILINE)
-    assert "* extrapolated from 12 asks" in shown
+    assert "* extrapolated from 12 requests" in shown
     assert "same answers: yes" in shown
     assert "ours: 240 problems" in told
 

@@ -147,7 +147,7 @@ def test_prices_of_groundswell_toml(tmp_path: Path) -> None:
 
             return asyncio.run(main())
 
-        with pytest.raises(SettingsError, match=f"the price of {name} is not known"):
+        with pytest.raises(SettingsError, match=f"the price of {name} is unknown"):
             live()
         assert emulator.ledger()["totals"]["received"] == 0
         toml.write_text(f'[prices]\n"{name}" = {{ input = 1.0, output = 4.0 }}\n')

@@ -158,9 +158,9 @@ def test_of_twins_one_lives(tmp_path: Path) -> None:
     [
         (Stops(target=0.0), "the target fitness of 0 is reached"),
         (Stops(asks=100), "the limit of 100 requests is reached"),
-        (Stops(plateau=1), "nothing better was born for 1 generations"),
-        (Stops(least_spread=1.0), "the members of the population differ by no more than 1"),
-        (Stops(), "all 5 generations were born"),
+        (Stops(plateau=1), "no better candidate was found for 1 generation"),
+        (Stops(least_spread=1.0), "the diversity of the population fell to 1 or less"),
+        (Stops(), "all 5 generations are complete"),
     ],
 )
 def test_why_it_ends(tmp_path: Path, stops: Stops, why: str) -> None:
@@ -244,7 +244,7 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
     found = asyncio.run(evolved(tmp_path / "runs.db", HardOf(lost, word), settings)).evolution
     assert found.finalists
     assert not any(word in each.genome.text for each in found.finalists)
-    with pytest.raises(RunError, match=r"too much is missing on the validation set to choose by: .*does not hear"):
+    with pytest.raises(RunError, match=r"too many missing validation problems to choose a winner: .*does not hear"):
         asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 

@@ -232,8 +232,8 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
     ("worth", "why"),
     [
         ("1.5", "returned 1.5; it must return a number from 0 to 1"),
-        ("-0.1", "gave -0.1: it must be from 0 to 1"),
-        ("float('nan')", "gave nan: it must be from 0 to 1"),
+        ("-0.1", "returned -0.1; it must return a number from 0 to 1"),
+        ("float('nan')", "returned nan; it must return a number from 0 to 1"),
         ("None", "NoneType"),
     ],
 )
