@@ -151,7 +151,7 @@ def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, fold
     assert f"provider and base_url from {folder / 'groundswell.toml'}" in shown or "base_url and provider from" in shown
     assert "groq (GROQ_API_KEY), mistral (MISTRAL_API_KEY)" in shown
     assert "alias     fast: openai/gpt-4o-mini" in shown
-    assert "unused    GROUNDSWELL_WRK_TIMEOUT: there is no such account" in shown
+    assert "unused    GROUNDSWELL_WRK_TIMEOUT: no account uses this variable" in shown
     assert "planted" not in shown + str(found)
 
 

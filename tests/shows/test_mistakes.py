@@ -69,7 +69,7 @@ FLAWS = {
     ),
     "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not UTF-8"),
     "empty": Flaw("t.csv", b"", "t.csv: it is empty"),
-    "no rows": Flaw("t.csv", b"id,word\n", "t.csv: there are no rows in it"),
+    "no rows": Flaw("t.csv", b"id,word\n", "t.csv: the table has no rows"),
     "not there": Flaw("u.csv", b"", "u.csv: No such file"),
 }
 
