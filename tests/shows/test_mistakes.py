@@ -179,7 +179,7 @@ def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -
     desk(*words, status=3)
     (run,) = desk.runs
     shown = desk("runs", "show", run["run_id"]).stdout
-    assert "x malformed_reply, as in trial" in shown
+    assert "x malformed_reply, for example trial" in shown
     wrote = shown.rpartition("the model wrote: ")[2].splitlines()[0].strip()
     assert wrote
     if command is MAP:
