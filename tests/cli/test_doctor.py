@@ -131,7 +131,7 @@ def test_a_provider_at_another_address_without_its_key_is_not_said_to_need_none(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     shown = cli("doctor").stdout
     assert "account   openai: uses http://127.0.0.1:1/v1, no key is sent, because OPENAI_API_KEY is not set" in shown
-    assert "account   vllm: asks http://127.0.0.1:8000/v1, no key needed" in shown
+    assert "account   vllm: uses http://127.0.0.1:8000/v1, no key needed" in shown
 
 
 def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, folder: Path) -> None:
@@ -147,11 +147,11 @@ def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, fold
     assert f"account   openai: ready, OPENAI_API_KEY from {folder / '.env'}" in shown
     assert "account   ollama: uses http://127.0.0.1:11434, no key needed\n" in shown
     assert "account   work: NOT READY, account 'work' has no key: set WORK_KEY in the environment or in .env" in shown
-    assert "account   gateway: asks http://a:1/v1 and http://b:1/v1, no key is sent" in shown
+    assert "account   gateway: uses http://a:1/v1 and http://b:1/v1, no key is sent" in shown
     assert f"provider and base_url from {folder / 'groundswell.toml'}" in shown or "base_url and provider from" in shown
     assert "groq (GROQ_API_KEY), mistral (MISTRAL_API_KEY)" in shown
     assert "alias     fast: openai/gpt-4o-mini" in shown
-    assert "unused    GROUNDSWELL_WRK_TIMEOUT: there is no such account" in shown
+    assert "unused    GROUNDSWELL_WRK_TIMEOUT: no account uses this variable" in shown
     assert "planted" not in shown + str(found)
 
 

@@ -86,7 +86,7 @@ def test_the_same_command_asks_nothing_again(evolved: Evolved) -> None:
     records = (evolved.folder / "results/first/evaluations.jsonl").read_bytes()
     found = analysis_in(evolved.folder / "results/first")
     again = evolved.cli(*EVOLVE, *SIZES, "--name", "first", "--detailed-performance-logging")
-    assert "nothing was asked: first is a run that you have; its files are written anew" in again.stderr
+    assert "Run first already exists and is complete. No request was sent; its files were rewritten." in again.stderr
     assert again.stdout.partition("prompt ")[2] == evolved.said.stdout.partition("prompt ")[2]
     assert analysis_in(evolved.folder / "results/first") == found
     assert (evolved.folder / "results/first/evaluations.jsonl").read_bytes() == records

@@ -285,7 +285,7 @@ def test_estimates_need_no_key_and_leave_nothing(cli: CommandLine, tmp_path: Pat
     three = cli.json("compare", "-m", "gpt35,gpt-4o,claude_sonnet", *SHORT, "--own", "--estimate")
     assert three["trials"] == [48, 48]
     rounds = cli("play", "-m", "gpt35", "--game-mode", "diversity", *SHORT, "--estimate").stdout
-    assert rounds.startswith("8 trials; nothing was sent")
+    assert rounds.startswith("8 trials (estimate; nothing was sent)")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -344,7 +344,7 @@ WRONG: list[tuple[str, str]] = [
     ("play -m TWO --batch-service auto --schedule waves", "sets via and schedule itself"),
     ("play -m TWO --batch-size 5", "--batch-size 5: nothing travels in batches"),
     ("play -m TWO --game-mode retained --stop-at-width 0.1", "--stop-at-width: not available in a tournament"),
-    ("play -m TWO --out one.txt", "--out one.txt: no report can be put there: Not a directory"),
+    ("play -m TWO --out one.txt", "--out one.txt: cannot write to this folder: Not a directory"),
     ("play -m TWO --account openai.colour=red", "colour"),
     ("compare -m emulated/keeper", "-m: emulated/keeper is the only model; give at least two, such as A,B"),
     ("compare", "--models: local/smollm2 is the only model"),

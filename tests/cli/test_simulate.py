@@ -514,7 +514,7 @@ def test_what_people_and_models_write_runs_nowhere(cli: CommandLine) -> None:
 
 def test_an_estimate_sends_nothing_and_makes_no_store(cli: CommandLine) -> None:
     told = cli(*line("--estimate", "--questions", "sheet.json")).stdout
-    assert "4 trials; nothing was sent" in told
+    assert "4 trials (estimate; nothing was sent)" in told
     assert not cli.store.exists()
 
 

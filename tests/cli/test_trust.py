@@ -352,7 +352,7 @@ def test_trust_is_kept_for_its_owner_alone(cli: CommandLine, tmp_path: Path) -> 
     assert cli.json("trust", "remove", "http://gpu1:8000")["removed"] is True
     assert cli.json("trust", "list")["hosts"] == {}
     assert "is not trusted" in cli("trust", "remove", "llm.example.org", status=2).stderr
-    assert "no TLS" in cli("trust", "http://gpu1:8000").stderr
+    assert "does not use TLS" in cli("trust", "http://gpu1:8000").stderr
 
 
 @pytest.mark.parametrize(

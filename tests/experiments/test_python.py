@@ -99,9 +99,9 @@ def test_arguments_without_a_name_are_those_of_the_command_line() -> None:
     found = groundswell.ask("Say hello.", model="scripted/python-hello", progress=False)
     assert [each.text for each in found.analysis] == ["Hello."]
     assert found.folder is None
-    with pytest.raises(TypeError, match="takes 1 arguments without a name; 2 were given"):
+    with pytest.raises(TypeError, match="takes 1 positional arguments, but 2 were given"):
         groundswell.ask("Say hello.", "again")
-    with pytest.raises(TypeError, match="two values for prompt"):
+    with pytest.raises(TypeError, match="multiple values for argument .prompt"):
         groundswell.ask("Say hello.", prompt="again")
 
 

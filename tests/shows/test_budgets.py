@@ -99,7 +99,7 @@ def test_the_same_limit_again_sends_nothing_and_says_what_to_do(tmp_path: Path, 
     desk = Desk(tmp_path / "desk", emulator, 60)
     words = [*CASES["plain"].words, "--max-calls", "20"]
     first = desk(*words, status=3)
-    assert "to go on with a larger limit: groundswell runs resume" in first.stderr
+    assert "to resume with a larger limit: groundswell runs resume" in first.stderr
     paid, written = desk.books, desk.written
     desk(*words, status=3)
     assert (desk.books, desk.written) == (paid, written)

@@ -67,7 +67,7 @@ FLAWS = {
     "bad JSON line": Flaw("t.jsonl", b'{"word": "one"}\n{"word": }\n', "t.jsonl, line 2, character 10: invalid JSON"),
     "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not valid UTF-8"),
     "empty": Flaw("t.csv", b"", "t.csv: the file is empty"),
-    "no rows": Flaw("t.csv", b"id,word\n", "t.csv: there are no rows in it"),
+    "no rows": Flaw("t.csv", b"id,word\n", "t.csv: the table has no rows"),
     "not there": Flaw("u.csv", b"", "u.csv: No such file"),
 }
 
@@ -177,7 +177,7 @@ def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -
     desk(*words, status=3)
     (run,) = desk.runs
     shown = desk("runs", "show", run["run_id"]).stdout
-    assert "x malformed_reply, as in trial" in shown
+    assert "x malformed_reply, for example trial" in shown
     wrote = shown.rpartition("the model wrote: ")[2].splitlines()[0].strip()
     assert wrote
     if command is MAP:

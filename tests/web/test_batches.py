@@ -56,7 +56,7 @@ def test_a_batch_that_is_completed_has_nothing_left(api: Api) -> None:
     id_ = api.create()
     api.ended(id_)
     assert "is already completed" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
-    assert "has ended" in api("POST", f"/batch-simulations/{id_}/cancel", 409)["message"]
+    assert "has already ended" in api("POST", f"/batch-simulations/{id_}/cancel", 409)["message"]
 
 
 def test_cancelled_while_it_runs_and_resumed(api: Api) -> None:
