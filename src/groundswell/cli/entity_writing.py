@@ -40,17 +40,17 @@ def write(
     of_type: Annotated[
         str,
         Meta(description="Id of an entity type, or name of a template."),
-        Flag(long="--type", metavar="ID"),
+        Flag(long="--type", metavar="ID", usual=True),
     ],
-    count: Annotated[int, Meta(ge=1, description="Number of entities to write."), Flag(metavar="N")] = 10,
+    count: Annotated[int, Meta(ge=1, description="Number of entities to write."), Flag(metavar="N", usual=True)] = 10,
     model: Annotated[
         tuple[str, ...],
         Meta(description="Model that writes the entities. Default: the alias `default`, or local/smollm2."),
-        Flag("-m", metavar="MODEL", commas=True, completes="models"),
+        Flag("-m", metavar="MODEL", commas=True, usual=True, completes="models"),
     ] = (),
     wishes: Annotated[
         str,
-        Meta(description="Additional requirements in words, such as 'All live in one village.'"),
+        Meta(description="Additional requirements in words, such as: all live in one village."),
         Flag(metavar="TEXT"),
     ] = "",
     free: Annotated[
