@@ -332,9 +332,7 @@ def settings() -> str:
         "`--config` reads, fields of a request body, and arguments in Python, under the same names.\n",
         "## Accounts\n\n`[accounts.NAME]` in `groundswell.toml`, `GROUNDSWELL_NAME_SETTING` in the environment, "
         "`--account NAME.setting=value` on the command line.\n",
-        table(
-            ("setting", "meaning"), [(code(name), one.description) for name, one in SETTINGS.items()]
-        ),
+        table(("setting", "meaning"), [(code(name), one.description) for name, one in SETTINGS.items()]),
         "## Providers\n",
         table(
             ("provider", "address", "key", "variable for another address"),
