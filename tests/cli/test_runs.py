@@ -202,7 +202,7 @@ def test_a_fork_reuses_what_its_parent_has(cli: CommandLine) -> None:
     assert fork["analysis"]["said"] == [f"you said 'hello {n}.1'" for n in range(4)]
     shown = cli.json("runs", "show", "f")
     assert (shown["parent"], shown["cut"]) == (cli.json("runs", "show", "r")["run_id"], None)
-    assert "exists already" in cli("runs", "fork", "r", "--name", "f", status=1).stderr
+    assert "already exists" in cli("runs", "fork", "r", "--name", "f", status=1).stderr
 
 
 @pytest.mark.sampled
