@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from groundswell.experiments.simulations.templates import template
 from tests.cli.conftest import CommandLine
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "entities.md").read_text()
-SHELL = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
 
 
 @pytest.fixture
@@ -121,7 +119,7 @@ def test_what_others_wrote_does_nothing_to_the_terminal(cli: CommandLine, tmp_pa
 
 
 def test_types_come_and_go(people: CommandLine, tmp_path: Path) -> None:
-    block = re.search(r"```json\n(.*?)```", GUIDE, re.DOTALL)
+    block = re.search(r"```json[^\n]*\n(.*?)```", GUIDE, re.DOTALL)
     assert block is not None
     (tmp_path / "shopper.json").write_text(block[1])
     people("entities", "types", "add", str(tmp_path / "shopper.json"))
@@ -262,26 +260,3 @@ def test_an_import_is_all_or_nothing(people: CommandLine, tmp_path: Path) -> Non
     (tmp_path / "e.csv").write_bytes(b"name\nAnn \xe9\n")
     assert "byte 9 is not UTF-8" in people("entities", "import", str(tmp_path / "e.csv"), status=2).stderr
     assert len(ids(people)) == 3
-
-
-def commands() -> list[str]:
-    lines = [line.partition("  #")[0].strip() for block in SHELL for line in block.splitlines()]
-    return [line for line in lines if line.startswith("groundswell ")]
-
-
-def test_the_commands_of_the_guide_work_one_after_the_other(
-    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert len(commands()) >= 9
-    for command in commands():
-        cli(*shlex.split(command)[1:])
-    assert len(ids(cli)) == 13
-
-
-def test_the_python_of_the_guide_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    [code] = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-    held: dict[str, Any] = {}
-    exec(compile(code, "docs/entities.md", "exec"), held)
-    assert len(held["people"]) == 5
