@@ -35,11 +35,11 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> No
 
 def test_problems_are_filtered_by_outcome_and_by_whose_reply_is_right(report: Path, browse: Open) -> None:
     page = (opened := browse(report)).page
-    page.get_by_text("10 of 10 shown").wait_for()
+    page.get_by_text("Showing 10 of 10").wait_for()
     page.get_by_label("outcome").select_option(label="seed right, evolved wrong (1)")
-    page.get_by_text("1 of 1 shown, of 10").wait_for()
+    page.get_by_text("Showing 1 of 1 (10 in total)").wait_for()
     assert shown(opened)[0].startswith("Problem 9: ")
     assert page.locator(".talk[open] mark.green").count() == 1
     page.get_by_label("outcome").select_option(label="all")
     page.get_by_label("whose reply is right").select_option(label="random search (8)")
-    page.get_by_text("8 of 8 shown, of 10").wait_for()
+    page.get_by_text("Showing 8 of 8 (10 in total)").wait_for()

@@ -38,12 +38,12 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> No
 
 def test_episodes_are_filtered_by_how_they_ended_and_what_leaked_is_marked(report: Path, browse: Open) -> None:
     page = (opened := browse(report)).page
-    page.get_by_text("25 of 578 shown").wait_for()
+    page.get_by_text("Showing 25 of 578").wait_for()
     page.get_by_label("outcome").select_option(label="failed (1)")
-    page.get_by_text("1 of 1 shown, of 578").wait_for()
+    page.get_by_text("Showing 1 of 1 (578 in total)").wait_for()
     assert "eval/ppo.0/500" in shown(opened)[0]
     page.get_by_label("outcome").select_option(label="all")
     page.get_by_label("kind of guard").select_option(label="held out (290)")
     page.get_by_label("query that leaked").select_option(label="2 (264)")
-    page.get_by_text("25 of 132 shown, of 578").wait_for()
+    page.get_by_text("Showing 25 of 132 (578 in total)").wait_for()
     assert page.locator(".talk[open] mark.orange").count() == 1

@@ -105,23 +105,23 @@ def test_drawings_have_room_for_their_words(count: int, tmp_path: Path, browse: 
 
 def test_a_transcript_is_found_among_a_thousand(thousand: Path, browse: Open) -> None:
     opened = browse(thousand)
-    opened.page.get_by_text("25 of 1,000 shown").wait_for()
+    opened.page.get_by_text("Showing 25 of 1,000").wait_for()
     assert len(shown(opened)) == 25
     opened.page.get_by_label("Search").fill("zeppelin")
-    opened.page.get_by_text("1 of 1 shown, of 1,000").wait_for()
+    opened.page.get_by_text("Showing 1 of 1 (1,000 in total)").wait_for()
     assert "key700" in shown(opened)[0]
     assert opened.page.locator(".talk mark.found").all_inner_texts() == ["Zeppelin"], (
         "it is open, and shown where it is"
     )
     opened.page.get_by_label("Search").fill("no such words")
-    opened.page.get_by_text("0 of 0 shown, of 1,000").wait_for()
+    opened.page.get_by_text("Showing 0 of 0 (1,000 in total)").wait_for()
     opened.page.get_by_label("Search").fill("")
-    opened.page.get_by_text("25 of 1,000 shown").wait_for()
+    opened.page.get_by_text("Showing 25 of 1,000").wait_for()
     opened.page.get_by_role("button", name="Show more").click()
-    opened.page.get_by_text("50 of 1,000 shown").wait_for()
+    opened.page.get_by_text("Showing 50 of 1,000").wait_for()
     assert len(shown(opened)) == 50
     opened.page.evaluate("() => { const more = document.querySelector('.more'); more.click(); more.click(); }")
-    opened.page.get_by_text("100 of 1,000 shown").wait_for()
+    opened.page.get_by_text("Showing 100 of 1,000").wait_for()
     assert len(set(shown(opened))) == 100, "clicks that come too fast show nothing twice"
     assert opened.complaints == []
 
@@ -129,17 +129,17 @@ def test_a_transcript_is_found_among_a_thousand(thousand: Path, browse: Open) ->
 def test_transcripts_are_filtered_by_outcome_side_label_and_turn(thousand: Path, report: Path, browse: Open) -> None:
     opened = browse(thousand)
     opened.page.get_by_label("outcome").select_option(label="one leaked (334)")
-    opened.page.get_by_text("25 of 334 shown, of 1,000").wait_for()
+    opened.page.get_by_text("Showing 25 of 334 (1,000 in total)").wait_for()
     assert all("Agent 2 leaked" in head for head in shown(opened))
     opened.page.get_by_label("Search").fill("zeppelin")
-    opened.page.get_by_text("0 of 0 shown, of 1,000").wait_for()
+    opened.page.get_by_text("Showing 0 of 0 (1,000 in total)").wait_for()
     other = browse(report).page
     other.get_by_label("who leaked").select_option(label="second speaker (18)")
     other.get_by_label("label").select_option(label="judged declared (1)")
-    other.get_by_text("1 of 1 shown, of 21").wait_for()
+    other.get_by_text("Showing 1 of 1 (21 in total)").wait_for()
     other.get_by_label("label").select_option(label="all")
     other.get_by_label("message of the leak").select_option(label="2 (18)")
-    other.get_by_text("18 of 18 shown, of 21").wait_for()
+    other.get_by_text("Showing 18 of 18 (21 in total)").wait_for()
 
 
 def test_figures_and_tables_are_downloaded(report: Path, browse: Open) -> None:

@@ -78,11 +78,11 @@ def test_it_fits_and_nothing_fails(width: int, page: Path, browse: Open) -> None
 
 def test_talks_are_filtered_by_label_and_answer(page: Path, browse: Open) -> None:
     opened = browse(page)
-    opened.page.get_by_text("3 of 3 shown").wait_for()
+    opened.page.get_by_text("Showing 3 of 3").wait_for()
     opened.page.locator('select[name="label"]').select_option(label="cut off (1)")
-    opened.page.get_by_text("1 of 1 shown, of 3").wait_for()
+    opened.page.get_by_text("Showing 1 of 1 (3 in total)").wait_for()
     assert "sim-" in opened.page.locator(".talk > summary").first.inner_text()
     opened.page.locator('select[name="answer"]').select_option(label="who: everybody (1)")
-    opened.page.get_by_text("1 of 1 shown, of 3").wait_for()
+    opened.page.get_by_text("Showing 1 of 1 (3 in total)").wait_for()
     opened.page.locator('select[name="status"]').select_option(label="failed (1)")
-    opened.page.get_by_text("0 of 0 shown, of 3").wait_for()
+    opened.page.get_by_text("Showing 0 of 0 (3 in total)").wait_for()

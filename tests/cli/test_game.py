@@ -103,7 +103,7 @@ def test_the_same_command_again_asks_nothing_and_writes_the_same(cli: CommandLin
     written = Path("mine/interactions.csv").read_bytes()
     Path("mine/interactions.csv").unlink()
     told = cli(*line)
-    assert "nothing was asked: game-" in told.stderr
+    assert "already exists and is complete. No request was sent" in told.stderr
     assert Path("mine/interactions.csv").read_bytes() == written
     again = cli.json(*line)
     assert (again["run_id"], again["analysis"], again["asks"]) == (first["run_id"], first["analysis"], first["asks"])

@@ -88,7 +88,7 @@ def test_json_is_one_object_and_files_are_written_too(cli: CommandLine) -> None:
 @pytest.mark.slow
 def test_the_same_command_goes_on_with_its_run(cli: CommandLine) -> None:
     first, again = cli(*train()), cli(*train())
-    assert "nothing was asked: mutation-" in again.stderr
+    assert "already exists and is complete. No request was sent" in again.stderr
     assert first.stdout.partition("method")[2] == again.stdout.partition("method")[2]
     assert len(cli.json("runs", "list")["runs"]) == 1
 

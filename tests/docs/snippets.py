@@ -39,7 +39,7 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=inde
 EXEMPTION = re.compile(r"<!-- no-run: (.+?) -->\s*\Z")
 TITLE = re.compile(r'title="([^"]+)"')
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
-LANGUAGES = {"sh", "python", "text", "json", "toml", "csv", "yaml", "bibtex", "mermaid", "html", "jsonl"}
+LANGUAGES = {"sh", "python", "text", "json", "toml", "csv", "yaml", "bibtex", "html", "jsonl"}
 
 
 @dataclass(frozen=True)

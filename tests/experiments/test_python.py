@@ -101,7 +101,7 @@ def test_arguments_without_a_name_are_those_of_the_command_line() -> None:
     assert found.folder is None
     with pytest.raises(TypeError, match="takes 1 positional arguments, but 2 were given"):
         groundswell.ask("Say hello.", "again")
-    with pytest.raises(TypeError, match="multiple values for argument"):
+    with pytest.raises(TypeError, match="multiple values for argument 'prompt'"):
         groundswell.ask("Say hello.", prompt="again")
 
 

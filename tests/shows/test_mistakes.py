@@ -185,7 +185,7 @@ def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -
         assert {row["status"] for row in refused} == {"missing"}
         assert all(row["fault"].startswith("malformed_reply: ") for row in refused)
         assert {row["status"] for row in desk.rows if row not in refused} == {"usable"}
-    key = shown.partition("as in trial ")[2].partition(":")[0]
+    key = shown.partition("for example trial ")[2].partition(":")[0]
     assert wrote in desk("runs", "show", run["run_id"], "--trial", key).stdout
     paid = desk.books
     assert paid["paid_again"] == 0
