@@ -44,7 +44,7 @@ def test_age(seconds: float, text: str) -> None:
         (0.00123, 0, "$0.0012"),
         (12.345, 0, "$12.35"),
         (0.0000123, 0, "$0.000012"),
-        (1.5, 2, "$1.50 and 2 asks of unknown price"),
+        (1.5, 2, "$1.50 and 2 requests of unknown price"),
     ],
 )
 def test_cost(usd: float | None, unknown: int, text: str) -> None:

@@ -41,7 +41,7 @@ def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -
     result = cli("run", DRIVER, "--name", "seen")
     assert "4 usable of 4 planned" in result.stdout
     assert "cost    $0.00" in result.stdout
-    assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 asks sent" in result.stderr
+    assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 requests sent" in result.stderr
 
 
 def test_why_trials_are_missing_is_told_with_the_summary(cli: CommandLine) -> None:

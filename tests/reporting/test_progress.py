@@ -62,26 +62,26 @@ READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
     [
         (
             {},
-            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 requests sent, 8/s; 3 waves; 2 cached; cost $1.50; "
             "1 min 30 s left",
         ),
         (
             {"total": None, "left": None, "cost": "unknown"},
-            "duels: 10 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost unknown",
+            "duels: 10 trials done; 5 running; 1 missing; 40 requests sent, 8/s; 3 waves; 2 cached; cost unknown",
         ),
         (
             {"retried": 7, "left": None},
-            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; 7 retried; "
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 requests sent, 8/s; 3 waves; 2 cached; 7 retried; "
             "cost $1.50",
         ),
         (
             {"stopping": True},
-            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 requests sent, 8/s; 3 waves; 2 cached; cost $1.50; "
             "stopping",
         ),
         (
             {"rate": None, "left": None, "batches": "1 batch: openai 3 of 9"},
-            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent; 3 waves; 2 cached; cost $1.50; "
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 requests sent; 3 waves; 2 cached; cost $1.50; "
             "1 batch: openai 3 of 9",
         ),
     ],
@@ -140,7 +140,7 @@ def test_the_rate_forgets_what_is_long_ago() -> None:
 
 @pytest.mark.parametrize(
     ("usd", "unknown", "text"),
-    [(0.0, 0, "$0.00"), (0.0, 3, "unknown"), (2.5, 0, "$2.50"), (0.0123, 4, "$0.0123 and 4 asks of unknown price")],
+    [(0.0, 0, "$0.00"), (0.0, 3, "unknown"), (2.5, 0, "$2.50"), (0.0123, 4, "$0.0123 and 4 requests of unknown price")],
 )
 def test_an_unknown_cost_is_never_shown_as_nothing(usd: float, unknown: int, text: str) -> None:
     assert Meter(fake_run(usd=usd, unknown_cost=unknown), 0.0).read(1.0).cost == text
@@ -230,7 +230,7 @@ def test_batches_are_on_the_display(terminal: bool) -> None:
     run.record.id = "r"
     asyncio.run(main())
     assert "1 batch: openai 450 of 1,000" in out.getvalue()
-    assert "asks/s" not in out.getvalue()
+    assert "requests/s" not in out.getvalue()
 
 
 def test_more_trials_than_expected_raise_the_total() -> None:
@@ -303,6 +303,6 @@ def test_a_short_run_is_shown(tmp_path: Path, terminal: bool) -> None:
                 assert [outcome.result async for outcome in run.map(one, range(5))] == list(range(5))
 
     asyncio.run(main())
-    shown = "5/5" if terminal else "short: 5 of 5 trials done; 0 running; 0 missing; 5 asks sent"
+    shown = "5/5" if terminal else "short: 5 of 5 trials done; 0 running; 0 missing; 5 requests sent"
     assert shown in out.getvalue()
     assert "cost unknown" in out.getvalue()

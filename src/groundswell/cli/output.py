@@ -205,11 +205,11 @@ def print_summary(summary: Summary) -> None:
     title = f"{summary.name} ({summary.run_id})" if summary.name else summary.run_id
     why = f", {summary.error}" if summary.error not in (None, summary.status) else ""
     line(f"run {title}: {summary.status}{why}", STYLES[summary.status])
-    line(f"  trials  {trials.usable} usable of {trials.planned} planned" + _also(missing=trials.missing))
+    line(f"  trials    {trials.usable} usable of {trials.planned} planned" + _also(missing=trials.missing))
     more = _also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
-    line(f"  asks    {asks.sent} sent{more}")
-    line(f"  cost    {summary.cost.words}")
-    line(f"  time    {duration(summary.seconds)}")
+    line(f"  requests  {asks.sent} sent{more}")
+    line(f"  cost      {summary.cost.words}")
+    line(f"  time      {duration(summary.seconds)}")
     if summary.analysis is not None:
         _print_analysis(summary.analysis)
 

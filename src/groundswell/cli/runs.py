@@ -59,7 +59,7 @@ def list_runs(flags: StoreFlags) -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("id", "name", "status"):
         table.add_column(column)
-    for column in ("trials", "missing", "asks", "cost", "age"):
+    for column in ("trials", "missing", "requests", "cost", "age"):
         table.add_column(column, justify="right")
     for row in rows:
         done = row["trials"]["usable"] + row["trials"]["missing"]

@@ -198,7 +198,7 @@ def run_figures(summaries: Sequence[Summary]) -> KeyFigures:
 
 
 def _unknown(asks: int) -> str:
-    return f"{asks:,} asks of unknown price" if asks else "all prices known"
+    return f"{asks:,} requests of unknown price" if asks else "all prices known"
 
 
 def whole_cost(summaries: Sequence[Summary]) -> RunCost:

@@ -162,7 +162,7 @@ def describe(reading: Reading) -> str:
     parts = reading.words.splitlines()
     parts += [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     rate = "" if reading.rate is None else f", {reading.rate:.0f}/s"
-    parts += [f"{reading.sent} asks sent{rate}", _waves(reading), f"{reading.cached} cached"]
+    parts += [f"{reading.sent} requests sent{rate}", _waves(reading), f"{reading.cached} cached"]
     if reading.retried:
         parts.append(f"{reading.retried} retried")
     parts.append(f"cost {reading.cost}{reading.in_the_end}")
@@ -265,7 +265,7 @@ def _drawn(reading: Reading) -> RenderableType:
         Text(counted, style="green"),
         Text(_ahead(reading), style="cyan"),
     )
-    rate = "" if reading.rate is None else f"{reading.rate:,.0f} asks/s · "
+    rate = "" if reading.rate is None else f"{reading.rate:,.0f} requests/s · "
     detail = f"  {reading.running} running · {reading.missing} missing · {rate}"
     detail += f"{_waves(reading)} · {reading.cached:,} cached · "
     detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"

@@ -22,7 +22,7 @@ def cost(usd: float | None, unknown: int) -> str:
         return "unknown"
     digits = 2 if usd >= 1 or usd == 0 else max(4, 1 - floor(log10(usd)))
     shown = f"${usd:,.{digits}f}"
-    return f"{shown} and {unknown} asks of unknown price" if unknown else shown
+    return f"{shown} and {unknown} requests of unknown price" if unknown else shown
 
 
 def possible_cost(usd: float, asks: int, unknown: int) -> str:

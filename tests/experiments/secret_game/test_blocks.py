@@ -256,7 +256,7 @@ def test_what_was_run_and_why_something_is_missing() -> None:
     assert rows["seed"] == "42"
     assert re.fullmatch(r"plain \([0-9a-f]{12}\)", rows["prompts"])
     assert rows["requests"] == "7 sent, 1 resent, 2 from the cache, 3 replayed, 4 failed"
-    assert rows["cost"] == "$1.50 and 2 asks of unknown price"
+    assert rows["cost"] == "$1.50 and 2 requests of unknown price"
 
 
 def test_waves_are_shown_with_their_time_and_cost() -> None:

@@ -256,7 +256,7 @@ def key_figures(game: Game) -> KeyFigures:
     """The most important figures."""
     analysis, found = game.analysis, game.analysis.overall
     spent = whole_cost([game.summary])
-    unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
+    unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
     usable, planned = analysis.interactions.usable, analysis.interactions.planned
     leaked = f"{numbers.count(found.secrets_revealed)}; {holding(analysis)}"
     return KeyFigures(
