@@ -142,6 +142,6 @@ def test_a_name_that_cannot_be_one_is_refused() -> None:
         Experiment("My Study", [])
     with pytest.raises(SettingsError, match="has no command 'ply'; commands: play, compare"):
         experiment_named("secret-game").command("ply")
-    with pytest.raises(SettingsError, match="there is no experiment 'secret'; there are secret-game"):
+    with pytest.raises(SettingsError, match="there is no experiment 'secret'; experiments: secret-game"):
         experiment_named("secret")
     assert isinstance(experiment_named("secret-game").command("play"), Command)
