@@ -99,7 +99,9 @@ class Trust:
             finally:
                 os.close(lock)
         except OSError as error:
-            raise SettingsError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise SettingsError(
+                f"{self.path}: cannot write the file: {error.strerror}; check its permissions"
+            ) from error
 
     def _write(self, held: Trusted) -> None:
         """Replace the file as a whole. A temporary file has mode 0600 from the start."""

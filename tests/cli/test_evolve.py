@@ -104,7 +104,7 @@ def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolv
     other = CommandLine(tmp_path)
     stopped = other(*EVOLVE, *SIZES, "--name", "cut", "--max-calls", "100", status=3)
     assert "The evolved prompt" not in stopped.stdout
-    assert "goes on with it" in other("evolve", "report", "cut", status=2).stderr
+    assert "to resume it: groundswell runs resume" in other("evolve", "report", "cut", status=2).stderr
     resumed = other("runs", "resume", "cut", "--max-calls", "100000")
     assert "The evolved prompt (candidate " in resumed.stdout
     assert analysis_in(evolved.folder / "results/cut") == analysis_in(evolved.folder / "results/first")
@@ -196,4 +196,6 @@ def test_a_benchmark_measures_and_prints(cli: CommandLine) -> None:
 @pytest.mark.usefixtures("at_home")
 def test_a_run_of_something_else_has_no_such_report(cli: CommandLine) -> None:
     cli.run(name="other")
-    assert "run 'other' is no run of experiment prompt-evolution" in cli("evolve", "report", "other", status=2).stderr
+    assert (
+        "run 'other' is not a run of experiment prompt-evolution" in cli("evolve", "report", "other", status=2).stderr
+    )

@@ -274,7 +274,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--model", "emulated/nobody at all"], "emulated/nobody at all"),
         (["--model", "openaii/gpt", "--preset", "balanced"], "no provider or account 'openaii'"),
         (["--model", "a,"], "error: --model: a name is empty"),
-        (["--json", "bench"], "error: --json: write options of `bench` after it"),
+        (["--json", "bench"], "error: --json: options of `bench` come after it"),
         (["bench", "--problems", "0"], "error: --problems 0: must be"),
         (["bench", "--preset", "brave"], "error: --preset 'brave': must be one of balanced"),
     ],

@@ -308,7 +308,7 @@ def test_policies_are_tried_again_without_the_run_that_trained_them(cli: Command
 def test_a_run_that_trained_nothing_cannot_be_tried_or_reported(cli: CommandLine) -> None:
     cli.run(name="other")
     assert "has no policies" in cli("mutate", "evaluate", "other", status=2).stderr
-    assert "is no run of experiment query-mutation" in cli("mutate", "report", "other", status=2).stderr
+    assert "is not a run of experiment query-mutation" in cli("mutate", "report", "other", status=2).stderr
 
 
 @pytest.mark.slow

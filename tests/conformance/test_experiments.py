@@ -140,8 +140,8 @@ def test_a_check_fails_where_something_is_wrong(tmp_path: Path, monkeypatch: pyt
 def test_a_name_that_cannot_be_one_is_refused() -> None:
     with pytest.raises(SettingsError, match="lower-case letters, digits and dashes"):
         Experiment("My Study", [])
-    with pytest.raises(SettingsError, match="has no command 'ply'; there are play, compare"):
+    with pytest.raises(SettingsError, match="has no command 'ply'; commands: play, compare"):
         experiment_named("secret-game").command("ply")
-    with pytest.raises(SettingsError, match="there is no experiment 'secret'; there are secret-game"):
+    with pytest.raises(SettingsError, match="there is no experiment 'secret'; experiments: secret-game"):
         experiment_named("secret")
     assert isinstance(experiment_named("secret-game").command("play"), Command)

@@ -54,14 +54,19 @@ def list_batches(
         Flag(long="--all", usual=True),
     ] = False,
     offline: Annotated[
-        bool, Meta(description="Show only what the store knows. Sends nothing and needs no key."), Flag(usual=True)
+        bool,
+        Meta(description="Show only what is recorded in the store. Sends nothing and needs no key."),
+        Flag(usual=True),
     ] = False,
 ) -> None:
     """List the batches in flight, with their progress and approximate cost. Changes nothing."""
     from groundswell.cli import batch_views, looking
 
     if all_ and (offline or run is not None):
-        raise SettingsError(f"--all queries every account: leave out {'--offline' if offline else '--run'}")
+        raise SettingsError(
+            f"--all queries every account and cannot be combined with "
+            f"{'--offline' if offline else '--run'}; omit one of them"
+        )
 
     async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
         sights = await looking.look_at(waves, providers)
@@ -109,7 +114,7 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
 
 @app.add()
 def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
-    """Cancel a batch at its provider. Requests that are already done are kept and billed."""
+    """Cancel a batch at its provider. Completed requests are kept, and you are billed for them."""
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
@@ -158,7 +163,7 @@ def adopt(
 ) -> None:
     """Assign a provider batch to a wave whose batch is unknown, after a crash or with another key.
 
-    Without BATCH, the account's batches are searched. No process may work on the run meanwhile. Resume the run
+    Without BATCH, the account's batches are searched. The run must not be in progress. Resume the run
     afterwards to collect the batch.
     """
     from groundswell.cli import adopting
@@ -226,7 +231,7 @@ def _question(sight: Sight, *, at_work: bool) -> str:
     wave, info = sight.wave, sight.info
     assert info is not None
     text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
-    text += "Requests that are already done are kept and billed."
+    text += "Replies to requests that have already completed are kept, and you are billed for them."
     if wave is not None and wave.ended_at is None:
         run = wave.name or wave.run
         text += f" Run {run} then stops." * at_work + f" Resuming {run} sends the remaining requests again."

@@ -26,7 +26,7 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="Seed of replies, latencies and faults.")] = 0
     model: Annotated[
         list[str] | None,
-        Meta(description="Serve further model names. `*` serves any name. May be repeated."),
+        Meta(description="Serve additional model names. `*` serves any name. May be repeated."),
         Flag(metavar="PATTERN"),
     ] = None
     key: Annotated[
@@ -62,7 +62,10 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     burst: Annotated[
         float,
-        Meta(ge=0.001, description="Size of the rate limit bucket, as seconds of the allowed rate."),
+        Meta(
+            ge=0.001,
+            description="Burst that the rate limit allows, as the number of seconds of quota that can be saved up.",
+        ),
         Flag(group=LIMITS),
     ] = 60.0
     enqueued_tokens: Annotated[
@@ -117,9 +120,9 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Stop after this many seconds. By default the emulator runs until Ctrl-C."),
         Flag(long="--for"),
     ] = None
-    json: Annotated[bool, Meta(description="Print the address, and at the end the usage ledger, as JSON lines.")] = (
-        False
-    )
+    json: Annotated[
+        bool, Meta(description="Print JSON lines: the address at the start, and the usage ledger at the end.")
+    ] = False
 
     def settings(self) -> Settings:
         """The settings of the emulator. Raises `SettingsError` for an invalid flag."""

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 Id = Annotated[str, Meta(description="Id of an entity."), Flag(argument=True, metavar="ID")]
 TypeOrTemplate = Annotated[
     str,
-    Meta(description="Id of an entity type, or name of a template. A template is added to the store."),
+    Meta(
+        description="Id of an entity type, or name of a template. If you name a template, it is added to the "
+        "store as an entity type."
+    ),
     Flag(long="--type", metavar="ID"),
 ]
 OfType = Annotated[str | None, Meta(description="Only entities of this type."), Flag(long="--type", metavar="ID")]
@@ -93,7 +96,7 @@ def add(
     flags: StoreFlags,
     *,
     name: Annotated[str, Meta(description="Name of the entity.")],
-    description: Annotated[str, Meta(description="Who it is, in one or two sentences.")] = "",
+    description: Annotated[str, Meta(description="Description of the entity, in one or two sentences.")] = "",
     of_type: Annotated[
         str | None,
         Meta(description="Id of its entity type, or name of a template."),
@@ -151,7 +154,11 @@ def sample(
     seed: Annotated[int, Meta(description="Seed of the random draw. The same seed gives the same entities.")] = 0,
     first: Annotated[
         int,
-        Meta(ge=1, description="Number of the first entity. After a sample of ten, --first 11 continues it."),
+        Meta(
+            ge=1,
+            description="Number of the first entity to sample. For example, --first 11 continues a sample of ten "
+            "entities.",
+        ),
         Flag(metavar="N"),
     ] = 1,
 ) -> None:
@@ -182,10 +189,10 @@ def import_file(
     form: Form = None,
     on_conflict: Annotated[
         Taken,
-        Meta(description="What to do about ids that already exist: stop with an error, skip them or replace them."),
+        Meta(description="What to do if an id already exists: stop with an error, skip them or replace them."),
     ] = Taken.ERROR,
 ) -> None:
-    """Import entities from a file, and from JSON also entity types. All are imported, or none."""
+    """Import entities from a file, and from JSON also entity types. If one of them cannot be imported, none are."""
     from groundswell.experiments.simulations.files import read
 
     wanted = _format(str(file), form)

@@ -107,7 +107,7 @@ def change_type(
         Flag(argument=True, metavar="FILE.json"),
     ],
 ) -> None:
-    """Replace an entity type with the one in a file. Fails if an existing entity would no longer conform."""
+    """Replace an entity type with the one in a file. Fails if an existing entity does not match the new type."""
     from groundswell.experiments.simulations.files import read_type
 
     changed = read_type(text_of(file), str(file), new=False)

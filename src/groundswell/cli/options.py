@@ -38,7 +38,7 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
     json: Json = False
     verbose: Annotated[
         bool,
-        Meta(description="Log requests and retries. Errors come with a traceback."),
+        Meta(description="Log requests and retries, and show a traceback with each error."),
         Flag("-v", group=COMMON),
     ] = False
 

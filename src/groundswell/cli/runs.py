@@ -82,13 +82,13 @@ def show(
     prompts: Annotated[
         bool,
         Meta(
-            description="Show the prompts too, together with --trial. This executes the program of the run, so its "
+            description="With --trial, also show the prompts. This executes the program of the run, so its "
             "file must be trusted."
         ),
         Flag(usual=True),
     ] = False,
 ) -> None:
-    """Show a run: its settings, its progress and why trials are missing. Or show the transcript of one trial."""
+    """Show the settings and progress of a run, and why trials are missing. With --trial, show one transcript."""
     from groundswell.cli.reports import print_findings, results_of
 
     with opened(flags.store) as store:
@@ -147,8 +147,8 @@ def resume(
     accept_changes: Annotated[
         bool,
         Meta(
-            description="Resume although the source of its programs has changed. Recorded replies are kept and "
-            "scored with the new source."
+            description="Resume the run even if the source code of its programs has changed. Recorded replies "
+            "are kept and scored with the new code."
         ),
         Flag(usual=True),
     ] = False,
@@ -160,7 +160,7 @@ def resume(
     ] = None,
     estimate: Estimate = False,
 ) -> None:
-    """Resume an interrupted run and write its results. A complete run only prints its summary again."""
+    """Resume an interrupted run and write its results. If the run is complete, only print its summary."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.reports import Reporting, results_of
     from groundswell.cli.running import exit_code_of, run_and_report
@@ -196,7 +196,7 @@ def resume(
 
 @app.add()
 def verify(flags: StoreFlags, run: RunName) -> None:
-    """Replay every trial on its journal, and check for the same requests and results. Sends nothing."""
+    """Replay every trial from the journal, and check that requests and results are identical. Sends nothing."""
     from groundswell import compose
     from groundswell.engine.replay import Verification
 
@@ -224,7 +224,7 @@ def verify(flags: StoreFlags, run: RunName) -> None:
 
 @app.add()
 def cancel(flags: StoreFlags, run: RunName) -> None:
-    """Ask the process that works on a run to stop. Replies in flight are still recorded."""
+    """Tell the process that executes a run to stop. Replies in flight are still recorded."""
     with opened(flags.store) as store:
         record = store.runs.get(run)
         there = store.runs.request_cancel(record)
@@ -268,7 +268,7 @@ def fork(
     at: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(
-            description="Send requests again from this position of every trial on; 0 is the first request. By "
+            description="In every trial, send requests again starting at this position; 0 is the first request. By "
             "default every reply to an unchanged request is reused."
         ),
         Flag(metavar="POSITION", usual=True),
@@ -289,7 +289,10 @@ def fork(
     with opened(flags.store) as store:
         parent = store.runs.get(run)
         if parent.driver is None:
-            raise RunError(f"run {parent.title!r} was started by a script, so only the script can start it again")
+            raise RunError(
+                f"run {parent.title!r} was started by a script and cannot be forked; change the script "
+                f"and run it instead"
+            )
         driver = load_driver_of(parent)
         assert driver is not None
         settings = build_settings(driver, _decoded(parent.settings), change or [])

@@ -29,7 +29,10 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on. 0 chooses a free one.")] = PORT
     model: Annotated[
         str | None,
-        Meta(description="Model for requests that name none. The default is the alias `default`, else local/smollm2."),
+        Meta(
+            description="Model for requests that do not specify one. Defaults to the alias `default` if it is "
+            "set, otherwise to local/smollm2."
+        ),
         Flag("-m", metavar="MODEL", completes="models"),
     ] = None
     token: Annotated[
@@ -56,8 +59,9 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Maximum number of live requests in flight per account, over all runs. The default is the "
-            "value in groundswell.toml, else 256, or 4 for the embedded model."
+            description="Maximum number of live requests in flight per account, over all runs. Defaults to the "
+            "value in groundswell.toml. If it is not set there, the limit is 256, or 4 for the "
+            "embedded model."
         ),
         Flag(metavar="N", group=LIMITS),
     ] = None
@@ -113,7 +117,10 @@ def serve(flags: ServeFlags) -> None:
     settings = flags.settings()
     for target in flags.experiment or ():
         if find_experiment(target) is None:
-            raise SettingsError(f"--experiment {target}: the file defines no Experiment", field="experiment")
+            raise SettingsError(
+                f"--experiment {target}: the file defines no Experiment; define one at the top level of the file",
+                field="experiment",
+            )
     left = _unfinished(flags.store)  # counted first: a short run may have ended by the time the server listens
 
     def ready(url: str) -> None:

@@ -145,13 +145,15 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if self.fault is None and not self.script:
             raise SettingsError("a fault rule needs a `fault` (with a `rate`) or a `script`")
         if self.fault is not None and self.script:
-            raise SettingsError("a fault rule has either a `fault` or a `script`, not both")
+            raise SettingsError("a fault rule cannot have both a `fault` and a `script`; remove one of them")
         if self.script and self.rate is not None:
-            raise SettingsError("a fault rule with a `script` has no `rate`")
+            raise SettingsError("a fault rule with a `script` cannot have a `rate`; remove the `rate`")
         if self.rate is not None and not 0 <= self.rate <= 1:
             raise SettingsError(f"fault {self.fault!r}: rate {self.rate} must be between 0 and 1")
         if self.method != self.method.upper():
-            raise SettingsError(f"fault rule: method {self.method!r} must be in capitals, {self.method.upper()!r}")
+            raise SettingsError(
+                f"fault rule: method {self.method!r} must be in upper case: use {self.method.upper()!r}"
+            )
         if not 0 <= self.retry_after <= LONGEST_WAIT:
             told = f"retry_after {self.retry_after} must be between 0 and {LONGEST_WAIT:g} seconds"
             raise SettingsError(f"fault {self.fault or self.script!r}: {told}")
@@ -235,7 +237,7 @@ def parse_fault(text: str) -> Rule:
     """Read `NAME[=RATE][@[METHOD ]PATH]`, or `NAME,NAME,...[@[METHOD ]PATH]` as a script."""
     what, at, where = text.partition("@")
     if at and not where.strip():
-        raise SettingsError(f"fault {text!r}: a path is missing after the @")
+        raise SettingsError(f"fault {text!r}: there is no path after @; add one, such as @/v1/*")
     name, equals, rate = what.partition("=")
     method, path = _read_where(where)
     if "," in what:

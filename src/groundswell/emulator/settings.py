@@ -108,7 +108,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.context < 1:
             raise SettingsError(f"context {self.context}: must be at least 1 token")
         if self.webhook_secret is not None and self.webhook is None:
-            raise SettingsError("webhook_secret: set webhook as well")
+            raise SettingsError("webhook_secret: requires a webhook URL; set webhook too, or omit webhook_secret")
         if self.webhook is not None and not self.webhook.startswith("http://"):
             raise SettingsError(f"webhook {self.webhook!r}: must be an http:// address")
         return self

@@ -72,7 +72,8 @@ def driver(name: str) -> Callable[[D], D]:
     """
     if not name or ":" in name or visible(name) != name:
         raise SettingsError(
-            f"driver {name!r}: a name needs text without a colon or control characters, such as 'my-study/play'"
+            f"driver {name!r}: the name must not be empty or contain a colon or control characters; "
+            f"use a name such as 'my-study/play'"
         )
     if name in BUILT_IN:
         raise SettingsError(f"driver {name!r}: this is the name of a built-in driver; choose another")
@@ -80,7 +81,10 @@ def driver(name: str) -> Callable[[D], D]:
     def register(function: D) -> D:
         known = _REGISTERED.get(name)
         if known is not None and not _is_same(known, function):
-            raise SettingsError(f"driver {name!r} is registered twice: as {driver_location(known)} and as {function!r}")
+            raise SettingsError(
+                f"driver {name!r} is registered twice: as {driver_location(known)} and as {function!r}; "
+                f"rename one of them"
+            )
         _REGISTERED[name] = function
         function.__groundswell_name__ = name  # type: ignore[attr-defined]
         return function
@@ -147,7 +151,10 @@ def load_stored_driver(name: str, location: str | None = None) -> Driver:
         raise SettingsError(f"driver {visible(location)}: is not defined in {visible(where)}")
     driver = _driver_in(module, location)
     if name not in (driver_name(driver), location):
-        raise RunError(f"driver {visible(name)} is no longer at {visible(location)}: import the module that defines it")
+        raise RunError(
+            f"driver {visible(name)} was not found in {visible(location)}; if you moved or renamed "
+            f"it, import the module that defines it now"
+        )
     return driver
 
 
@@ -183,7 +190,10 @@ def check_stored_module(where: str, what: str, *, entry_point: str | None = None
     if entry_point in declared or (entry_point is None and where in {each.partition(":")[0] for each in declared}):
         return
     if not files:
-        raise RunError(f"{what} cannot be loaded: there is no file for module {visible(where)}")
+        raise RunError(
+            f"{what} cannot be loaded: module {visible(where)} was not found; run the command in the "
+            f"folder that contains it"
+        )
     paths = [str(path) for path in files]
     shown = visible(" and ".join(paths))
     raise NotTrusted(

@@ -129,7 +129,10 @@ class Context:
         if self.origin == "request":
             unseen = [name for name in named if name.rpartition(":")[0] not in sys.modules]
             if unseen:
-                raise SettingsError(f"{unseen[0]}: an HTTP request cannot import a module; use a built-in name")
+                raise SettingsError(
+                    f"{unseen[0]}: this module is not loaded in the server, and HTTP requests cannot import "
+                    f"modules; use a built-in name"
+                )
             return
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())

@@ -45,9 +45,9 @@ class Named(Generic[T]):
             except NotTrusted as error:
                 raise error.about(self._field) from None
             except (RunError, ImportError) as error:
-                said = f"{self._field}: cannot import {module!r}: {error}"
+                said = f"{self._field}: {module!r} cannot be imported: {error}"
                 raise SettingsError(said, field=self._field) from error
         if name not in self._held:
-            said = f"{self._field}: unknown name {name!r}; known names: {', '.join(self._held)}"
+            said = f"{self._field}: there is no {name!r}; there are {', '.join(self._held)}"
             raise SettingsError(said, field=self._field)
         return self._held[name]

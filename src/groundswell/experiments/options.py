@@ -240,7 +240,9 @@ def collect(
             raise SettingsError(unknown(key, by_key, what), field=key)
         name = by_key[key].name
         if name in found:
-            raise SettingsError(f"{key}: {found[name].place.spelled} says the same; give one of the two", field=key)
+            raise SettingsError(
+                f"{key}: sets the same option as {found[name].place.spelled}; use only one of them", field=key
+            )
         found[name] = Given(value, Place(key, folder or Path(), source), as_text=False)
         if text and isinstance(value, str | PurePath):
             found[name] = Given(str(value), found[name].place, as_text=True)
@@ -263,7 +265,7 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:
             flags = not found or _by_flags(fields_of(options), found)
-            raise SettingsError(f"{one.spelled if flags else name}: is missing", field=name)
+            raise SettingsError(f"{one.spelled if flags else name}: is required; set it", field=name)
     by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(cast("Any", options))}
     try:
         return options(**{by_attribute[name]: value for name, value in values.items()})
@@ -312,7 +314,11 @@ def _from_text(one: Field, value: Any, place: Place) -> Any:
         if one.flag.commas:
             values = [part.strip() for each in values for part in each.split(",")]
             if not all(values):
-                raise SettingsError(f"{place.spelled}: a name is empty; write {place.spelled} A,B", field=one.name)
+                raise SettingsError(
+                    f"{place.spelled}: contains an empty name; separate names with single commas, such as "
+                    f"{place.spelled} A,B",
+                    field=one.name,
+                )
         return [_scalar(_element(one.kind), each, place) for each in values]
     return _scalar(one.kind, value, place)
 
@@ -347,14 +353,14 @@ def _scalar(kind: Any, text: str, place: Place) -> Any:
     try:
         return msgspec.json.decode(source)
     except msgspec.DecodeError as error:
-        raise SettingsError(f"{_shown(place.spelled, text)}: this is not JSON: {error}") from error
+        raise SettingsError(f"{_shown(place.spelled, text)}: is not valid JSON: {error}") from error
 
 
 def _pairs(text: str, place: Place) -> dict[str, str]:
     """`NAME=VALUE,NAME=VALUE`; a name alone stands for NAME=1."""
     parts = [part.partition("=") for part in text.split(",") if part.strip()]
     if not parts:
-        raise SettingsError(f"{place.spelled}: there is nothing in it; write NAME=VALUE,NAME=VALUE")
+        raise SettingsError(f"{place.spelled}: is empty; write NAME=VALUE,NAME=VALUE")
     return {name.strip(): value.strip() or "1" for name, _, value in parts}
 
 
@@ -422,7 +428,9 @@ def check_unicode(text: str, spelled: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         byte = ord(text[error.start]) & 0xFF
-        raise SettingsError(f"{spelled}: byte {byte:#04x} in it is not UTF-8 text") from error
+        raise SettingsError(
+            f"{spelled}: contains the byte {byte:#04x}, which is not valid UTF-8; pass the text as UTF-8"
+        ) from error
     return text
 
 
@@ -435,7 +443,8 @@ def read_text(path: Path, spelled: str, given: str | None = None) -> str:
         raise SettingsError(f"{spelled} {shown}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"{spelled} {shown}: byte {error.start} is not UTF-8 text; make it so: iconv -f windows-1252 -t utf-8"
+            f"{spelled} {shown}: is not valid UTF-8 at byte {error.start}; convert the file, for "
+            f"example with: iconv -f windows-1252 -t utf-8"
         ) from error
 
 
@@ -505,8 +514,9 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     via: Annotated[
         Via | None,
         Meta(
-            description="How requests are sent. live sends each one at once. batch uses the provider's batch API, at "
-            "half the price and within 24 hours. auto chooses by price and --deadline. The default is live."
+            description="How requests are sent. live sends each request immediately. batch uses the provider's "
+            "batch API, which costs half as much and takes up to 24 hours. auto chooses by price and "
+            "--deadline. The default is live."
         ),
         Flag(group=COMMON),
     ] = None
@@ -521,16 +531,17 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     schedule: Annotated[
         Schedule | None,
         Meta(
-            description="When requests are sent. stream sends each one as soon as its trial makes it. waves waits "
-            "until every running trial has made its next request, and sends them together. The default is stream."
+            description="When requests are sent. stream sends each request as soon as its trial makes it. waves "
+            "waits until every running trial has made its next request, and then sends all of them "
+            "together. The default is stream."
         ),
         Flag(group=COMMON),
     ] = None
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Maximum number of live requests in flight per account. The default is the value in "
-            "groundswell.toml, else 256, or 4 for the embedded model."
+            description="Maximum number of live requests in flight per account. Defaults to the value in "
+            "groundswell.toml. If it is not set there, the limit is 256, or 4 for the embedded model."
         ),
         Flag(group=COMMON, metavar="N"),
     ] = None
@@ -553,8 +564,8 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(
-            description="Stop the run before it spends more than this many dollars. Requests to models without a known "
-            "price are then refused."
+            description="Stop the run before it spends more than this many dollars. With a budget, requests to "
+            "models without a known price are refused."
         ),
         Flag(group=LIMITS, metavar="USD", usual=True),
     ] = None
@@ -571,8 +582,9 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deadline: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(
-            description="Stop the run after this many seconds. The time starts again when a run is resumed. Provider "
-            "batches that would end too late are cancelled, and their remaining requests are sent live."
+            description="Stop the run after this many seconds. The timer restarts when a run is resumed. "
+            "Provider batches that would not finish in time are cancelled, and their remaining "
+            "requests are sent live."
         ),
         Flag(group=LIMITS, metavar="SECONDS"),
     ] = None
@@ -580,8 +592,8 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[float, Meta(ge=0)] | None,
         Meta(
             description="Maximum cost in dollars of resending batches that the provider no longer lists. Such requests "
-            "may be billed twice. Above this limit the run stops and explains what to do. The default is 1; inf "
-            "removes the limit."
+            "may be billed twice. If the cost would exceed this limit, the run stops and prints what "
+            "to do. The default is 1. Use inf for no limit."
         ),
         Flag(group=LIMITS, metavar="USD"),
     ] = None
@@ -602,7 +614,7 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         changed = msgspec.structs.replace(base, **said)
         if self.batch_size is not None and changed.via == "live":
             raise SettingsError(
-                f"batch_size {self.batch_size}: nothing travels in batches: set via to batch or auto",
+                f"batch_size {self.batch_size}: has no effect, as requests are sent live; set via to batch or auto",
                 field="batch_size",
             )
         return changed
@@ -614,8 +626,8 @@ class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Annotated[
         str | None,
         Meta(
-            description="Name of the run. An existing run of this name is continued. The default is made from the "
-            "settings."
+            description="Name of the run. If a run with this name exists, it is continued. By default the name "
+            "is generated from the settings."
         ),
         Flag(metavar="NAME", usual=True),
     ] = None

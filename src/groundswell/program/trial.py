@@ -385,7 +385,9 @@ def _claim(holder: Any, newcomer: Callable[..., Any], what: str) -> None:
     """Allow a reloaded module to replace its own registrations, but no others."""
     holder = getattr(holder, "function", holder)
     if holder is not None and _origin(holder) != _origin(newcomer):
-        raise SettingsError(f"{what} is registered twice: in {_origin(holder)} and in {_origin(newcomer)}")
+        raise SettingsError(
+            f"{what} is registered twice: in {_origin(holder)} and in {_origin(newcomer)}; rename one of them"
+        )
 
 
 def _origin(function: Callable[..., Any]) -> str:

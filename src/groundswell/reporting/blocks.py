@@ -166,7 +166,10 @@ class Table(Block):
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise SettingsError(f"block {self.id}: a row has {len(row)} cells for {len(self.columns)} columns")
+                raise SettingsError(
+                    f"block {self.id}: a row has {len(row)} cells, but the table has {len(self.columns)} "
+                    f"columns; give one cell per column"
+                )
 
     def drawn(self, size: tuple[float, float], draw: Callable[[Canvas], None]) -> Figure:
         """A figure with the rows of this table as its data."""

@@ -59,7 +59,7 @@ def width(rate: float, n: int, level: float = 0.95) -> float:
 def n_for_width(rate: float, at_most: float, level: float = 0.95) -> int:
     """Number of trials until the interval of a rate is at most this wide."""
     if not 0 < at_most < 1:
-        raise ValueError(f"width {at_most}: must be between 0 and 1")
+        raise ValueError(f"width {at_most}: must be greater than 0 and less than 1")
     return _smallest(lambda n: width(rate, n, level) <= at_most)
 
 
@@ -302,9 +302,9 @@ def _check(one: float, other: float, alpha: float, power: float = 0.8) -> None:
     _check_rate(one)
     _check_rate(other)
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha {alpha}: must be between 0 and 1")
+        raise ValueError(f"alpha {alpha}: must be greater than 0 and less than 1")
     if not 0 < power < 1:
-        raise ValueError(f"power {power}: must be between 0 and 1")
+        raise ValueError(f"power {power}: must be greater than 0 and less than 1")
 
 
 def _check_rate(rate: float) -> None:
@@ -319,4 +319,4 @@ def _check_n(n: int) -> None:
 
 def _check_apart(one: float, other: float) -> None:
     if one == other:
-        raise ValueError(f"rates {one} and {other}: must differ")
+        raise ValueError(f"rates {one} and {other}: must differ; the test needs two different rates")

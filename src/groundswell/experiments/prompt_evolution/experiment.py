@@ -125,11 +125,13 @@ def _problems(options: Evolve, seed: int) -> tuple[Problems, Sequence[str]]:
         rows = ((f"problem {number}", row) for number, row in enumerate(task, 1) if isinstance(row, dict))
         return _own(options, rows, "", seed)
     if len(named) < len(task):
-        raise SettingsError("task: give either names of problem families or problems, not both", field="task")
+        raise SettingsError(
+            "task: contains both names of problem families and problems of your own; use one or the other", field="task"
+        )
     for name in ("question_field", "answer_field"):
         if getattr(options, name) is not None:
             raise SettingsError(
-                f"{name}: only applies to your own problems, but task is {', '.join(named)}", field=name
+                f"{name}: only applies to your own problems, but task is {', '.join(named)}; omit it", field=name
             )
     return generated(_families(named), options.difficulty or 3, _sizes(options), seed), ()
 
@@ -154,8 +156,8 @@ def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tu
     """The user's own problems. If there are fewer than the default sizes need, all are split 1:1:2."""
     if options.difficulty is not None:
         raise SettingsError(
-            f"difficulty {options.difficulty}: only applies to generated problems, but these come from "
-            f"{source or 'task'}",
+            f"difficulty {options.difficulty}: only applies to generated problems, but these come "
+            f"from {source or 'task'}; omit difficulty",
             field="difficulty",
         )
     where = f"task {source}".strip()
@@ -165,7 +167,9 @@ def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tu
     sizes, notes = _sizes(options), []
     if sizes.whole > len(found) and all(getattr(options, name) is None for name in SETS):
         if len(found) < FEWEST:
-            raise SettingsError(f"{where}: has {len(found)} problems, but needs at least {FEWEST}", field="task")
+            raise SettingsError(
+                f"{where}: has {len(found)} problems, but at least {FEWEST} are needed; add more problems", field="task"
+            )
         quarter = len(found) // 4
         sizes = Sizes(quarter, quarter, len(found) - 2 * quarter)
         notes = [
@@ -185,7 +189,7 @@ def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:
     if options.metric == "number" and strange:
         raise SettingsError(
             f"metric number: {len(strange):,} of {len(problems):,} answers are not numbers, for example "
-            f"{strange[0][:40]!r}; use the metric text or contains, or your own",
+            f"{strange[0][:40]!r}; use the metric `text` or `contains`, or a metric of your own",
             field="metric",
         )
 

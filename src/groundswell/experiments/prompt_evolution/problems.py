@@ -168,7 +168,10 @@ def _text(row: Mapping[str, Any], field: str) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     if field not in row:
-        raise ValueError(f"has no field {field!r}; it has {_listed(row)}")
+        raise ValueError(
+            f"field {field!r} is missing (found: {_listed(row)}); set question_field and answer_field "
+            f"to the names of your fields"
+        )
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{field!r} must be a non-empty text, but is {msgspec.json.encode(row[field]).decode()[:40]}")
     return value

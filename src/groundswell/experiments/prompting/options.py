@@ -152,7 +152,7 @@ class Map(Prompting, frozen=True, kw_only=True):
         Flag("-o", metavar="FILE", usual=True, read=_read_path, completes="files"),
     ] = None
     overwrite: Annotated[
-        bool, Meta(description="Replace an existing output file that this run did not write."), Flag(local=True)
+        bool, Meta(description="Replace an existing output file even if no run wrote it."), Flag(local=True)
     ] = False
     format: Annotated[
         Format | None, Meta(description="Format of DATA. The default follows the ending of its name.")

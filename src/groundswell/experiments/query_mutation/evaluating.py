@@ -140,8 +140,8 @@ def _check_fit(world: World, settings: Examination) -> None:
         into, out = policy.actor[0].into, policy.actor[-1].out
         if (into, out) != (seen, actions):
             raise SettingsError(
-                f"policies: they expect observations of size {into} and {out} mutators, but the task has {seen} and "
-                f"{actions}; use the embedder and the mutators of the training",
+                f"policies: trained with observation size {into} and {out} mutations, but the task has "
+                f"{seen} and {actions}; use the same embedder and mutations as in training",
                 field="policies",
             )
     if any(len(bandit.arms) != actions for bandit in settings.bandits):

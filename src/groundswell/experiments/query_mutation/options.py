@@ -58,14 +58,18 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     allow_target: Annotated[
         tuple[str, ...],
         Meta(
-            description="Allow this model as a target although it runs on another machine. Use it for models that you "
-            "own or may test. Repeatable; `[mutation] targets` in groundswell.toml does the same."
+            description="Allow a model that runs on another machine as the target. Only allow models that you "
+            "own or have permission to test. May be repeated. You can also list them under "
+            "`[mutation] targets` in groundswell.toml."
         ),
         Flag(metavar="MODEL", group=TASK, also=["allowed_targets"], over_http=False),
     ] = ()
     confirm_target: Annotated[
         bool,
-        Meta(description="Confirm that you may test the target. Without it, the command asks."),
+        Meta(
+            description="Confirm that you have permission to test the target. Without this flag, the command "
+            "asks for confirmation."
+        ),
         Flag(group=TASK, also=["confirmed"], over_http=False),
     ] = False
     queries: Annotated[
@@ -87,7 +91,8 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     max_workers: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Maximum number of requests in flight. By default the number adapts to what the account allows."
+            description="Maximum number of requests in flight. By default the number adapts to the rate limits "
+            "of the account."
         ),
         Flag(metavar="N", group=CONCURRENCY),
     ] = None
@@ -106,7 +111,7 @@ class Train(Mutation, frozen=True, kw_only=True):
     ] = 16
     num_steps: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="Steps per environment between two updates."),
+        Meta(ge=1, le=1_000_000, description="Number of steps that each environment runs before each update."),
         Flag(metavar="N", group=TRAINING),
     ] = 32
     num_env_steps: Annotated[
@@ -131,8 +136,8 @@ class Train(Mutation, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1_000,
-            description="Number of policies and bandits to train, each from another initialisation. Use 3 or more to "
-            "compare methods rather than single policies.",
+            description="Number of policies and bandits to train, each with a different random initialisation. "
+            "With 3 or more, the results describe the training method instead of one trained policy.",
         ),
         Flag(metavar="N", group=TRAINING),
     ] = 1
@@ -184,8 +189,8 @@ class Train(Mutation, frozen=True, kw_only=True):
     dimensions: Annotated[
         Annotated[int, Meta(ge=1, le=16_384)] | None,
         Meta(
-            description="Embedding size to request from the embedder. Default: the embedder's own size; 64 if it is "
-            "emulated."
+            description="Embedding size to request from the embedder. Default: the embedder's native size, or 64 "
+            "for an emulated embedder."
         ),
         Flag(metavar="N", group=TASK),
     ] = None
@@ -204,15 +209,18 @@ class Train(Mutation, frozen=True, kw_only=True):
     ] = None
     mutators: Annotated[
         tuple[str, ...] | None,
-        Meta(description="Mutations to choose from; module:name for your own. Default: all built-in mutations."),
+        Meta(
+            description="Mutations that a method can choose from. Use module:name for your own. Default: all "
+            "built-in mutations."
+        ),
         Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None
     reward: Annotated[
         str,
         Meta(
-            description="Metric that scores a response, from 0 to 1: leak (share of the secret revealed), refusal (1 "
-            "if it does not refuse), similarity (to --reference), judge (score by --judge), or module:name for your "
-            "own."
+            description="Metric that scores a response from 0 to 1: leak (share of the secret revealed), refusal "
+            "(0 if the target refuses, 1 if it answers), similarity (to --reference), judge (score "
+            "by --judge), or module:name for your own metric."
         ),
         Flag(metavar="NAME", group=TASK),
     ] = "leak"
@@ -228,7 +236,7 @@ class Train(Mutation, frozen=True, kw_only=True):
     ] = None
     success: Annotated[
         float | None,
-        Meta(description="Score from which a response counts as a leak and ends the episode. Default: 1."),
+        Meta(description="Minimum score at which a response counts as a leak and ends the episode. Default: 1."),
         Flag(metavar="SHARE", group=TASK),
     ] = None
     max_steps: Annotated[int, Meta(ge=1, description="Maximum steps per episode."), Flag(metavar="N", group=TASK)] = 10
@@ -249,8 +257,8 @@ class Train(Mutation, frozen=True, kw_only=True):
         float,
         Meta(
             ge=0,
-            description="Sampling temperature for the target and the mutator model. At 0, equal requests share one "
-            "reply. Above 0, every step is sampled anew.",
+            description="Sampling temperature for the target and the mutator model. At 0, identical requests "
+            "share one reply. Above 0, a new reply is sampled at every step.",
         ),
         Flag(metavar="NUMBER", group=TASK),
     ] = 0.0
@@ -266,7 +274,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         tuple[str | GivenGuard, ...] | None,
         Meta(
             description="Guards that are used in the evaluation only, as names separated by commas or a TOML file. "
-            "Default: guards with held_out in the --guards file, else wary and warned."
+            "Default: the guards marked held_out in the --guards file, or wary and warned if there are none."
         ),
         Flag(metavar="NAMES|FILE", group=EVALUATION, read=read_guards, completes="files"),
     ] = None

@@ -154,8 +154,8 @@ def _shared_settings(records: Sequence[RunRecord]) -> dict[str, Any]:
         for name in sorted({*first, *other}):
             if first.get(name) != other.get(name):
                 raise SettingsError(
-                    f"run {record.title!r}: {name} differs from run {records[0].title!r}; a common report needs runs "
-                    "that differ only in their seed",
+                    f"run {record.title!r}: {name} is not the same as in run {records[0].title!r}; only runs "
+                    f"that differ in nothing but the seed can share a report",
                     field=name,
                 )
         if [each.seed for each in records].count(record.seed) > 1:

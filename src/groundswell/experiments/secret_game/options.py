@@ -45,8 +45,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     models: Annotated[
         tuple[str, ...],
         Meta(
-            description="Models that play, as provider/model or a short name. Without this option, the model that the "
-            "alias `default` names plays, or local/smollm2."
+            description="Models that play, as provider/model or an alias. Defaults to the alias `default` if it "
+            "is set, otherwise to local/smollm2."
         ),
         Flag("--model", "-m", metavar="MODEL[,MODEL]", commas=True, usual=True, completes="models"),
     ] = ()
@@ -75,7 +75,10 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     ] = ("plain",)
     seats: Annotated[
         Literal["balanced", "given"],
-        Meta(description="Who speaks first. `balanced` alternates the seats; `given` keeps the order of --models."),
+        Meta(
+            description="Who speaks first. `balanced` lets each model speak first equally often; with `given`, "
+            "the model that comes first in --models speaks first."
+        ),
         Flag(group=GAME),
     ] = "balanced"
     secrets: Annotated[
@@ -104,8 +107,9 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     tier: Annotated[
         Tier,
         Meta(
-            description="Tier of detection that the leak rate is based on: the exact word; the word ignoring case and "
-            "punctuation (normalised); also spelled out, reversed or encoded (encoded); the judge's verdict (judged)."
+            description="Detection tier for the leak rate. `exact`: the exact word. `normalised`: the word, "
+            "ignoring case and punctuation. `encoded`: also the word spelled out, reversed or "
+            "encoded. `judged`: the judge's verdict."
         ),
         Flag(group=LEAKS, usual=True),
     ] = "normalised"
@@ -131,28 +135,31 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0.001, le=0.999)] | None,
         Meta(
             description="Stop when the confidence interval of every model's leak rate is at most this wide, such as "
-            "0.05. The interval stays valid although it is checked after every interaction."
+            "0.05. The interval accounts for being checked after every interaction."
         ),
         Flag(metavar="WIDTH", group=LEAKS),
     ] = None
     batch_service: Annotated[
         ServiceName | None,
-        Meta(description="Batch service, which sets how requests are grouped and sent. Replaces --via and --schedule."),
+        Meta(
+            description="Batch service to use. It determines how requests are grouped and sent, and cannot be "
+            "combined with --via or --schedule."
+        ),
         Flag(group=BATCHING),
     ] = None
     batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Maximum number of requests per provider batch. With the services default, openai and "
-            "anthropic: conversations per group."
+            description="Maximum number of requests per provider batch. With --batch-service default, openai or "
+            "anthropic, the number of conversations per group."
         ),
         Flag(metavar="N", group=BATCHING),
     ] = None
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Maximum number of live requests in flight. With the services default, openai and anthropic: "
-            "groups in progress at once."
+            description="Maximum number of live requests in flight. With --batch-service default, openai or "
+            "anthropic, the maximum number of groups in progress at the same time."
         ),
         Flag(metavar="N", group=BATCHING),
     ] = None
@@ -165,7 +172,7 @@ class Play(Game, frozen=True, kw_only=True):
     """
 
     agent_type: Annotated[
-        Kind | None, Meta(description="Model, given as an agent type. Use it instead of --models.")
+        Kind | None, Meta(description="Model that all agents use, as an agent type. Cannot be combined with --models.")
     ] = None
     game_mode: Annotated[
         GameMode,
@@ -178,8 +185,8 @@ class Play(Game, frozen=True, kw_only=True):
     agents: Annotated[
         Annotated[int, Meta(ge=2)] | None,
         Meta(
-            description="Play a tournament with this number of agents. Models are assigned to agents in turn. (8 in "
-            "the modes other than standard.)"
+            description="Play a tournament with this number of agents. Models are assigned to agents in turn. "
+            "Defaults to 8 in game modes other than standard."
         ),
         Flag(metavar="N", group=GAME),
     ] = None
@@ -209,7 +216,8 @@ def prepare_play(options: Play, context: Context) -> Plan:
         return _plan(options, named, _tournament(options, named, mode), context)
     if options.memory is not None:
         raise SettingsError(
-            "memory: applies to tournaments only; add agents, or choose a game_mode other than standard", field="memory"
+            "memory: only applies to tournaments; set agents, or set game_mode to something other than standard",
+            field="memory",
         )
     if len(named) > 2:
         raise SettingsError(
@@ -223,7 +231,7 @@ def prepare_compare(options: Compare, context: Context) -> Plan:
     """A batch of every two models."""
     named = context.models(options.models)
     if len(named) < 2:
-        raise SettingsError(f"models: {named[0]} is the only model; give at least two, such as A,B", field="models")
+        raise SettingsError(f"models: only {named[0]} given; give at least two models, such as A,B", field="models")
     return _plan(options, named, _batch(options, named, own=options.own), context)
 
 
@@ -234,7 +242,10 @@ def _plan(options: Game, models: Sequence[str], settings: Batch | Tournament, co
     if options.batch_service is None:
         return Plan(settings, choices=chosen, resolved=resolved)
     if context.choices.via is not None or context.choices.schedule is not None:
-        raise SettingsError("batch_service: sets via and schedule itself; leave these out", field="batch_service")
+        raise SettingsError(
+            "batch_service: cannot be combined with via or schedule, because it sets both; omit them",
+            field="batch_service",
+        )
     way = way_of(
         options.batch_service,
         [agent.model or settings.table.service.model for agent in settings.agents],
@@ -308,7 +319,7 @@ def _agents(models: Sequence[str], prompts: Sequence[Prompt], ids: Sequence[str]
 
 def _table(options: Game, agents: Sequence[Agent], prompts: Sequence[Prompt], mode: GameMode) -> Table:
     if options.tier == "judged" and options.judge is None:
-        raise SettingsError("tier judged: needs a judge; add --judge MODEL", field="tier")
+        raise SettingsError("tier judged: requires a judge; add --judge MODEL", field="tier")
     if options.guesses is not None and not options.probe:
         raise SettingsError(f"guesses {options.guesses}: has no effect without probe; add --probe", field="guesses")
     return Table(

@@ -45,7 +45,7 @@ def check_pool(pool: Pool, whence: str) -> Pool:
         raise SettingsError(f"{whence}: {short[0]!r} is too short to detect reliably; use at least 3 letters or digits")
     if (alike := mistakable(every)) is not None:
         raise SettingsError(
-            f"{whence}: {alike[1]!r} contains {alike[0]!r}, so a leak could not be attributed; remove one of them"
+            f"{whence}: {alike[1]!r} contains {alike[0]!r}, so a match could mean either word; remove one of them"
         )
     return pool
 

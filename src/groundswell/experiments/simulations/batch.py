@@ -66,7 +66,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         seen: set[str] = set()
         for entity in self.entities:
             if entity.id in seen:
-                raise SettingsError(f"entity_ids: {entity.id!r} is given twice", field="entity_ids")
+                raise SettingsError(f"entity_ids: {entity.id!r} is listed twice; remove one", field="entity_ids")
             seen.add(entity.id)
 
     def _check_counts(self) -> None:
@@ -92,7 +92,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
                 known = f"known attributes: {_listed(list(there))}" if there else "they have no attributes"
                 raise SettingsError(f"by: no entity has an attribute {name!r}; {known}", field="by")
             if name in self.by[:at]:
-                raise SettingsError(f"by: {name!r} is given twice", field="by")
+                raise SettingsError(f"by: {name!r} is listed twice; remove one", field="by")
 
     def _too_many(self) -> SettingsError:
         count, size, most = len(self.entities), self.interaction_size, self.combinations

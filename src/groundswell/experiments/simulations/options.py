@@ -70,7 +70,7 @@ def _read_json(text: str, place: Place) -> Any:
 
 
 class Simulate(msgspec.Struct, frozen=True, kw_only=True):
-    """Run conversations between entities in a context, alone, in pairs or in groups, and ask them questions."""
+    """Simulate entities in a given context (alone, in pairs or in groups), and ask them questions."""
 
     entities: Annotated[
         tuple[Any, ...] | dict[str, Any] | None,
@@ -106,16 +106,17 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
     order: Annotated[
         Order | None,
         Meta(
-            description="Who speaks first. random draws the order for each combination, and replicates rotate it; "
-            "given keeps the order of --entities. Default: random."
+            description="Who speaks first. random draws an order for each combination and rotates it from one "
+            "replicate to the next; given uses the order of --entities. Default: random."
         ),
         Flag(group=WHO),
     ] = None
     continues: Annotated[
         str | None,
         Meta(
-            description="Continue this completed simulation, with the same entities. Options that you do not set keep "
-            "their values, except --n-turns and --simulation-rounds, which are 1."
+            description="Continue this completed simulation, with the same entities. Options that you do not set "
+            "keep the values of that simulation, except --n-turns and --simulation-rounds, which "
+            "default to 1."
         ),
         Flag(metavar="SIM_ID", group=WHO),
     ] = msgspec.field(default=None, name="continue")

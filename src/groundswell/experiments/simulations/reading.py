@@ -182,7 +182,9 @@ class Readings:
         """The run of a batch, by the id of the batch; raises `RunNotFound`."""
         record = self._store.runs.find(batch.removeprefix("batch-")) if batch.startswith("batch-") else None
         if record is None or record.driver != BATCH:
-            raise RunNotFound(f"no batch simulation {batch!r}; list them with GET /api/batch-simulations")
+            raise RunNotFound(
+                f"there is no simulation batch {batch!r}; list all batches with GET /api/batch-simulations"
+            )
         return record
 
     def find_simulation(self, simulation: str) -> Found:
@@ -193,7 +195,7 @@ class Readings:
             record = self._store.runs.find(run)
             if record is not None and record.driver in (BATCH, SINGLE) and record.id == run:
                 return Found(record, int(number))
-        raise RunNotFound(f"no simulation {simulation!r}; list them with GET /api/simulations")
+        raise RunNotFound(f"there is no simulation {simulation!r}; list all simulations with GET /api/simulations")
 
     def batch(self, record: RunRecord, *, simulations: bool = False) -> BatchShown:
         """A batch with its progress and, on request, all its simulations."""
@@ -277,13 +279,19 @@ class Readings:
         talked = result.result(Talked)
         if talked is None:
             name = simulation_id(*found)
-            raise RunNotFound(f"simulation {name!r} cannot be continued: its status is {_status(found.record, result)}")
+            raise RunNotFound(
+                f"simulation {name!r} cannot be continued, because its status is "
+                f"{_status(found.record, result)}; choose a completed simulation"
+            )
         return result.spec(Simulation), talked
 
     def _result(self, found: Found) -> TrialResult:
         results = self._store.results(found.record).numbered(found.number, found.number)
         if not results:
-            raise RunNotFound(f"simulation {simulation_id(*found)!r} has not started or does not exist")
+            raise RunNotFound(
+                f"simulation {simulation_id(*found)!r} does not exist or has not started yet; list "
+                f"simulations with GET /api/simulations"
+            )
         return results[0]
 
 
