@@ -164,15 +164,18 @@ def test_a_schema_makes_json_of_the_reply(cli: CommandLine, tmp_path: Path) -> N
     ("words", "told"),
     [
         (["-m", "scripted/asked"], "the prompt is empty"),
-        (["x", "--model", "scripted/asked,"], "--model: a name is empty"),
+        (["x", "--model", "scripted/asked,"], "--model: contains an empty name"),
         (["x", "-m", "scripted/asked,nobody/x"], "no provider or account 'nobody'"),
         (["x", "-m", "scripted/asked,emulated/nobody"], "there is no such character"),
         (["x", "-m", "scripted/asked", "--file", "nowhere.txt"], "--file nowhere.txt: No such file"),
         (["x", "-m", "scripted/asked", "--file", "nowhere.png"], "--file nowhere.png: No such file"),
         (["x", "-m", "scripted/asked", "--schema", "nowhere.json"], "--schema nowhere.json: No such file"),
         (["x", "-m", "scripted/asked", "--schema", __file__], "not valid JSON"),
-        (["caf\udce9", "-m", "scripted/asked"], "PROMPT: byte 0xe9 in it is not UTF-8 text"),
-        (["x", "-m", "scripted/asked", "--system", "\udce9"], "--system: byte 0xe9 in it is not UTF-8 text"),
+        (["caf\udce9", "-m", "scripted/asked"], "PROMPT: contains the byte 0xe9, which is not valid UTF-8"),
+        (
+            ["x", "-m", "scripted/asked", "--system", "\udce9"],
+            "--system: contains the byte 0xe9, which is not valid UTF-8",
+        ),
     ],
     ids=lambda value: " ".join(value[2:]) if isinstance(value, list) else None,
 )

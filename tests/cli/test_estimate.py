@@ -128,7 +128,7 @@ def test_a_driver_that_cannot_be_estimated_says_what_to_do(cli: CommandLine) -> 
     told = cli("run", DRIVER, "--estimate", "--set", "broken=true", status=1).stderr
     assert "driver cannot be estimated" in told
     assert "LookupError: the driver is broken" in told
-    assert "provide @estimates(driver)" in told
+    assert "with @estimates(driver" in told
 
 
 def test_a_model_that_leads_nowhere_is_told_of(cli: CommandLine) -> None:

@@ -54,7 +54,7 @@ def test_the_long_help_has_every_flag_in_its_group(cli: CommandLine) -> None:
     flags = [flag for field in command.fields.values() for flag in field.flags]
     assert [flag for flag in flags if flag not in shown] == []
     groups = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert groups[:3] == ["The game:", "What counts as a leak:", "How it travels:"]
+    assert groups[:3] == ["Game:", "Leak detection:", "Batching:"]
     assert set(groups[3:]) == {"Options:", "Limits:", "Common options:"}
 
 
@@ -114,9 +114,9 @@ class TestConfiguration:
             ("messages = 1", "messages 1: must be at least 2"),
             ('messages = "two"', "messages two: must be a whole number"),
             ("messages = [3]", "messages: must be a whole number, and is a list"),
-            ("interactions = 3\nnum_interactions = 4", "num_interactions: interactions says the same"),
+            ("interactions = 3\nnum_interactions = 4", "num_interactions: sets the same option as interactions"),
             ("models = ", "--config game.toml: Invalid value"),
-            ('batch_service = "auto"\nvia = "live"', "batch_service: it says how requests travel"),
+            ('batch_service = "auto"\nvia = "live"', "batch_service: cannot be combined with via or schedule"),
         ],
     )
     def test_what_is_wrong_in_it_is_named_as_it_is_written(self, cli: CommandLine, text: str, said: str) -> None:
@@ -194,7 +194,7 @@ class TestOwnExperiments:
     def test_its_flags_are_shown(self, cli: CommandLine) -> None:
         shown = cli("run", self.EXAMPLE, "--help").stdout
         assert "One model offers a share of ten dollars" in shown
-        for flag in ("--proposer", "--games", "--rounds", "--seed", "--estimate", "--budget"):
+        for flag in ("--proposer", "--games", "--rounds", "--name", "--estimate", "--budget"):
             assert flag in shown
         assert "--games 0: must be at least 1" in cli("run", self.EXAMPLE, "--games", "0", status=2).stderr
 

@@ -289,8 +289,8 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
         (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "cannot create the file: File name too long"),
         (["-p", "{id}", "--out", "/proc/y.csv"], "cannot create the file"),
         (["-p", " "], "-p: must not be empty"),
-        (["-p", "caf\udce9 {id}"], "-p: byte 0xe9 in it is not UTF-8 text"),
-        (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
+        (["-p", "caf\udce9 {id}"], "-p: contains the byte 0xe9, which is not valid UTF-8"),
+        (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: contains the byte 0xe9, which is not valid UTF-8"),
         (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: invalid JSON"),
         (["-p", "{id}", "--judge", "nobody/x"], "no provider or account 'nobody'"),
         (["-p", "{id}", "--embedder", "nobody/x"], "no provider or account 'nobody'"),
@@ -313,7 +313,7 @@ def test_mistakes_are_told_before_anything_is_sent(
         ("-", "DATA -: the table is read more than once, so it must be a file"),
         (".", "DATA .: the table is read more than once, so it must be a file"),
         ("pipe.csv", "pipe.csv: not a regular file"),
-        ("caf\udce9.csv", "DATA: byte 0xe9 in it is not UTF-8 text"),
+        ("caf\udce9.csv", "DATA: contains the byte 0xe9, which is not valid UTF-8"),
     ],
 )
 def test_rows_that_cannot_be_read_again_are_refused(

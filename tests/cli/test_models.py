@@ -58,7 +58,7 @@ def test_accounts_and_aliases_and_no_keys(cli: CommandLine, monkeypatch: pytest.
     assert row(cli, "openai/") == "openai/MODEL ready with OPENAI_API_KEY"
     assert row(cli, "groq/") == "groq/MODEL - set GROQ_API_KEY"
     assert row(cli, "ollama/") == "ollama/MODEL ready needs a server at http://127.0.0.1:11434"
-    assert row(cli, "fast") == "fast ready is openai/gpt-4o-mini"
+    assert row(cli, "fast") == "fast ready alias of openai/gpt-4o-mini"
     found = cli.json("models", "list")
     assert found["aliases"] == {"fast": "openai/gpt-4o-mini"}
     assert {one["model"]: one["usable"] for one in found["accounts"]}["openai/MODEL"] is True
@@ -69,9 +69,9 @@ def test_names_of_models_without_a_key_are_not_called_ready(cli: CommandLine, mo
     names = 'fast = "openai/gpt-4o-mini"\nfaster = "fast"\ntiny = "local/smollm2"\nfree = "emulated/echo"\n'
     Path("groundswell.toml").write_text(f"[models]\n{names}")
     assert row(cli, "fast ") == "fast - alias of openai/gpt-4o-mini: set OPENAI_API_KEY"
-    assert row(cli, "faster") == "faster - is fast: set OPENAI_API_KEY"
-    assert row(cli, "tiny") == "tiny - is local/smollm2: groundswell models add smollm2"
-    assert row(cli, "free") == "free ready is emulated/echo"
+    assert row(cli, "faster") == "faster - alias of fast: set OPENAI_API_KEY"
+    assert row(cli, "tiny") == "tiny - alias of local/smollm2: groundswell models add smollm2"
+    assert row(cli, "free") == "free ready alias of emulated/echo"
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     short = [line for line in cli("models", "list").stdout.splitlines() if line.startswith("a short name")]
     assert [(line.split()[3], "gpt35" in line, "claude_opus" in line) for line in short] == [
@@ -104,8 +104,8 @@ def test_adding_and_removing(cli: CommandLine, home: Path, monkeypatch: pytest.M
     monkeypatch.setattr(weights, "add", fetch)
     first = cli("models", "add", "smollm2")
     assert "downloaded to" in first.stdout
-    assert "fetching SmolLM2" in first.stderr
-    assert "is there already" in cli("models", "add", "smollm2").stdout
+    assert "downloading SmolLM2" in first.stderr
+    assert "already installed" in cli("models", "add", "smollm2").stdout
     assert cli.json("models", "add", "smollm2")["added"] is False
     assert fetches == ["smollm2"]
     folder = home / ".local/share/groundswell/models/smollm2"

@@ -40,7 +40,7 @@ def test_what_a_driver_prints_goes_to_standard_error_with_json_and_to_standard_o
 def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -> None:
     result = cli("run", DRIVER, "--name", "seen")
     assert "4 usable of 4 planned" in result.stdout
-    assert "cost    $0.00" in result.stdout
+    assert "cost      $0.00" in result.stdout
     assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 requests sent" in result.stderr
 
 

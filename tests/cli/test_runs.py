@@ -215,7 +215,7 @@ def test_a_fork_at_a_position_asks_anew_from_there(cli: CommandLine, at: str, ca
 
 def test_a_fork_names_a_field_that_is_wrong(cli: CommandLine) -> None:
     cli.run()
-    assert "no field 'trails'" in cli("runs", "fork", "r", "--set", "trails=1", status=2).stderr
+    assert "unknown field 'trails'" in cli("runs", "fork", "r", "--set", "trails=1", status=2).stderr
     assert len(cli.json("runs", "list")["runs"]) == 1
 
 

@@ -222,7 +222,7 @@ def test_options_as_data(cli: CommandLine) -> None:
     for wrong, said in (
         ({"entities": [{"nam": "Ann"}]}, "entities: entities[0]: unknown field 'nam'; allowed are id, name"),
         ({"entities": people, "questions": [{"id": "a"}]}, "questions: [0]: text is missing"),
-        ({"entities": people, "questions": {"question": []}}, "questions: question is not known"),
+        ({"entities": people, "questions": {"question": []}}, "questions: unknown field question"),
         (
             {"entities": people, "questions": [{"id": "a", "text": " "}]},
             "questions: question 'a', text: must not be empty",
@@ -427,7 +427,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         (line("--questions", "gone.json"), "--questions gone.json: file not found"),
         (
             line("--questions", "people.json"),
-            "--questions people.json: entities is not known; there are questions, before",
+            "--questions people.json: unknown field entities; choose from questions, before",
         ),
         (line("--by", "sex"), "--by: no entity has an attribute 'sex'; known attributes: age, town"),
         (line("--by", "age,age"), "--by: 'age' is given twice"),
@@ -448,12 +448,12 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
         ("[1]", r"questions\[0\]: must be an object, and is a whole number"),
         ("[]", "questions: 0 given; must be 1 to 50"),
         ("{", "not valid JSON|Input data was truncated"),
-        ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: lowest is not known; there are id, text"),
+        ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: unknown field lowest; choose from id, text"),
         ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
         ('[{"id": "a", "text": "b", "low": "1"}]', r"questions\[0\].low: must be a whole number, and is text"),
         (
             '[{"id": "a", "text": "b", "type": "likert"}]',
-            r"questions\[0\].type: 'likert' is not known; there are choice, scale, text",
+            r"questions\[0\].type: unknown value 'likert'; choose from choice, scale, text",
         ),
         ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: the id 'a' is used twice"),
         ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),

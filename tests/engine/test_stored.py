@@ -52,7 +52,7 @@ def test_a_run_shows_how_far_it_is_and_why_trials_are_missing(store: Path) -> No
     assert shown == {
         "trials": "2 usable of 3 planned, 1 missing",
         "asks": "3 sent, 1 failed",
-        "cost": "unknown, and an unknown amount more for 1 request whose reply was lost",
+        "cost": "unknown, plus an unknown amount more for 1 request whose reply was lost",
         "tokens": "8 in, 12 out",
         "seed": "3",
     }

@@ -98,19 +98,19 @@ LOST = [
     pytest.param(Possible(), "$0.5000", id="nothing"),
     pytest.param(Possible(4), "$0.5000", id="free"),
     pytest.param(
-        Possible(50, usd=0.0023), "$0.5000, and at most $0.0023 more for 50 requests whose replies were lost", id="some"
+        Possible(50, usd=0.0023), "$0.5000, plus up to $0.0023 more for 50 requests whose replies were lost", id="some"
     ),
     pytest.param(
-        Possible(1, usd=2), "$0.5000, and at most $2.00 more for 1 request whose reply was lost", id="only one"
+        Possible(1, usd=2), "$0.5000, plus up to $2.00 more for 1 request whose reply was lost", id="only one"
     ),
     pytest.param(
         Possible(3, unknown=3),
-        "$0.5000, and an unknown amount more for 3 requests whose replies were lost",
+        "$0.5000, plus an unknown amount more for 3 requests whose replies were lost",
         id="of unknown price",
     ),
     pytest.param(
         Possible(3, usd=0.1, unknown=2),
-        "$0.5000, and at most $0.1000 more for 3 requests whose replies were lost (2 of unknown price)",
+        "$0.5000, plus up to $0.1000 more for 3 requests whose replies were lost (2 of unknown price)",
         id="some of unknown price",
     ),
 ]
@@ -122,7 +122,7 @@ def test_what_people_read_of_lost_replies(lost: Possible, shown: str, capsys: py
     assert dict(figures(summary))["cost"] == shown
     assert f">{shown}</td>" in summary._repr_html_()
     output.print_summary(summary)
-    assert f"cost    {shown}\n" in capsys.readouterr().out
+    assert f"cost      {shown}\n" in capsys.readouterr().out
 
 
 def test_counters_of_an_earlier_version_are_read() -> None:

@@ -70,10 +70,10 @@ def test_an_estimate_needs_no_key_and_sends_nothing() -> None:
     [
         ({"messages": 1}, "messages 1: must be at least 2"),
         ({"mesages": 3}, "mesages: play has no such option; did you mean messages"),
-        ({"tier": "best"}, "tier best: is not known; there are exact, normalised, encoded, judged"),
+        ({"tier": "best"}, "tier best: unknown value; choose from exact, normalised, encoded, judged"),
         ({"interactions": "many"}, "interactions many: must be a whole number"),
-        ({"guesses": 3}, "guesses 3: nobody is asked to guess"),
-        ({"num_interactions": 3}, "says the same; give one of the two"),
+        ({"guesses": 3}, "guesses 3: has no effect without probe"),
+        ({"num_interactions": 3}, "sets the same option as interactions"),
     ],
 )
 def test_what_is_wrong_is_named_as_the_argument_is(options: dict[str, Any], said: str) -> None:
@@ -115,10 +115,10 @@ def test_a_table_is_mapped() -> None:
 
 
 def test_people_can_ask_what_there_is() -> None:
-    assert "Two agents keep a code word each" in str(groundswell.play.__doc__)
-    assert "interactions: Interactions" in str(groundswell.play.__doc__)
+    assert "Two agents each hold a co" in str(groundswell.play.__doc__)
+    assert "interactions: Number of interactions" in str(groundswell.play.__doc__)
     assert {"models", "interactions", "seed", "budget"} <= set(inspect.signature(groundswell.play).parameters)
-    assert repr(groundswell.play).startswith("<play: Two agents keep a code word each")
+    assert repr(groundswell.play).startswith("<play: Measure how often")
 
 
 def test_progress_is_shown_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:

@@ -227,7 +227,7 @@ def test_a_drifted_program_is_named_with_trial_and_ask(script_store: Path, drift
         replay(script_store, drifted)
     assert (caught.value.trial, caught.value.path) == (key, "0.1/0")
     assert key in str(caught.value)
-    assert "ask 0.1/0" in str(caught.value)
+    assert "request 0.1/0" in str(caught.value)
     assert "tests/golden/debate@1" in str(caught.value)
 
 

@@ -11,7 +11,7 @@ from groundswell.emulator.server import Threaded
 from groundswell.reporting import progress
 from tests.shows.desk import OPENAI, Desk, graded
 
-LINE = re.compile(r"(\d+) of (\d+) trials done;.* cost \$([\d.]+), about \$([\d.]+)(?: to \$([\d.]+))? in the end")
+LINE = re.compile(r"(\d+) of (\d+) trials done;.* cost \$([\d.]+), about \$([\d.]+)(?: to \$([\d.]+))? in total")
 ROUNDED = 0.00005
 """Costs are shown to four decimals."""
 

@@ -233,7 +233,7 @@ def test_where_the_store_is_is_not_told(tmp_path: Path) -> None:
         id_ = api.create(model="scripted/waits-no-place")
         api.until(id_, "in_progress")
         background._write_down(run_of(id_), StoreError(f"{tmp_path}/runs.db: disk I/O error"))
-        assert "the store could not be used" in api.batch(id_)["error"]
+        assert "the store could not be read or written" in api.batch(id_)["error"]
         gone = background.store.runs.get(run_of(api.create()))
         api("DELETE", f"/batch-simulations/batch-{gone.id}")
         with pytest.raises(RunNotFound) as found:

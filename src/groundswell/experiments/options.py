@@ -256,7 +256,7 @@ def unknown(name: str, known: Iterable[str], what: str) -> str:
     there = list(known)
     if near := get_close_matches(name, there, 1):
         return f"{name}: {what} has no such option; did you mean {near[0]}?"
-    return f"{name}: {what} has no such option; there are {', '.join(there)}"
+    return f"{name}: {what} has no such option; its options are {', '.join(there)}"
 
 
 def build(options: type[T], found: Mapping[str, Given]) -> T:
@@ -379,11 +379,11 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
     elif (found := _UNKNOWN.fullmatch(message)) is not None:
         inside = _kind_at(kind, place)
         there = inside.__struct_encode_fields__ if hasattr(inside, "__struct_encode_fields__") else ()
-        message = f"{found[1]} is not known" + (f"; there are {', '.join(there)}" if there else "")
+        message = f"unknown field {found[1]}" + (f"; choose from {', '.join(there)}" if there else "")
     elif (found := _VALUE.fullmatch(message)) is not None:
         there = _choices(_kind_at(kind, place))
-        what = "is not known" if text and not place else f"{found[1]} is not known"
-        message = what + (f"; there are {', '.join(there)}" if there else "")
+        what = "unknown value" if text and not place else f"unknown value {found[1]}"
+        message = what + (f"; choose from {', '.join(there)}" if there else "")
     elif (found := _EXPECTED.fullmatch(message)) is not None:
         message = f"must be {_kinds(found[1])}" + ("" if text else f", and is {_kinds(found[2])}")
     elif (found := _BOUND.fullmatch(message)) is not None:

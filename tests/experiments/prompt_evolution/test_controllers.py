@@ -206,7 +206,7 @@ def test_one_that_was_stopped_goes_on(tmp_path: Path) -> None:
 
 def test_a_name_that_another_evolution_has(tmp_path: Path) -> None:
     ran(tmp_path / "runs.db", name="mine")
-    with pytest.raises(RunError, match="'mine' exists with another driver, settings or seed"):
+    with pytest.raises(RunError, match="'mine' already exists with another driver, settings or seed"):
         ran(tmp_path / "runs.db", msgspec.structs.replace(SMALL, max_generations=5), name="mine")
 
 

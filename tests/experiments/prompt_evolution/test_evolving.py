@@ -202,7 +202,10 @@ def test_a_metric_that_raises_stops_the_run_at_once(tmp_path: Path) -> None:
     model = Emulated()
     summary = asyncio.run(session())
     assert summary.status == "failed"
-    assert re.search(r"every problem has failed for 0 s \(.*it has no idea.*\); resume the run", str(summary.error))
+    assert re.search(
+        r"every problem has failed for 0 s \(.*it has no idea.*\); fix the cause, then resume the run",
+        str(summary.error),
+    )
     assert len(model.asked) < 3 * SMALL.genome_batch_size * SMALL.rules.block
 
 

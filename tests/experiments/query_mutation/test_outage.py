@@ -105,7 +105,7 @@ def test_what_is_down_for_good_stops_the_run_which_can_be_resumed(tmp_path: Path
     async def resumed(engine: Engine) -> Any:
         said = engine.stored("r").record.error or ""
         expected = (
-            r"every step has failed for \d+ s \(target: server: out of order\); resume the run once this is mended"
+            r"every step has failed for \d+ s \(target: server: out of order\); fix the cause, then resume the run"
         )
         assert re.fullmatch(expected, said)
         return await engine.resume("r"), checkpoints(engine), await engine.verify("r")

@@ -169,7 +169,7 @@ def test_a_dimension_of_an_unknown_type_is_told_what_there_are() -> None:
     with pytest.raises(SettingsError) as refused:
         read_type(text, "t.json")
     assert str(refused.value) == (
-        "t.json: dimensions[0].type: 'integer' is not known; there are boolean, categorical, int, float, text"
+        "t.json: dimensions[0].type: unknown value 'integer'; choose from boolean, categorical, int, float, text"
     )
 
 
