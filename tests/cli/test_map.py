@@ -413,7 +413,7 @@ def test_a_configuration_is_the_same_run_from_any_folder(
 
 
 def test_what_is_missing_is_told(cli: CommandLine, words: Path) -> None:
-    assert "--prompt: is missing" in cli("map", str(words), status=2).stderr
+    assert "--prompt: is required" in cli("map", str(words), status=2).stderr
     assert "Missing argument 'DATA'" in cli("map", "-p", "x", status=2).stderr
 
 

@@ -73,8 +73,8 @@ def test_names_of_models_without_a_key_are_not_called_ready(cli: CommandLine, mo
     assert row(cli, "tiny") == "tiny - alias of local/smollm2: groundswell models add smollm2"
     assert row(cli, "free") == "free ready alias of emulated/echo"
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
-    short = [line for line in cli("models", "list").stdout.splitlines() if line.startswith("a short name")]
-    assert [(line.split()[3], "gpt35" in line, "claude_opus" in line) for line in short] == [
+    short = [line for line in cli("models", "list").stdout.splitlines() if line.startswith("(short names)")]
+    assert [(line.split()[2], "gpt35" in line, "claude_opus" in line) for line in short] == [
         ("ready", False, True),
         ("-", True, False),
     ]

@@ -65,7 +65,7 @@ def test_an_installed_package_is_found_and_not_imported(tmp_path: Path, monkeypa
     ("name", "said"),
     [
         ("smollm2", "groundswell models add smollm2"),
-        ("smolm2", "unknown name; use smollm2 or the path of a GGUF file"),
+        ("smolm2", "unknown name, use smollm2; or give the path of a GGUF file"),
         ("", "use smollm2"),
         ("gone.gguf", "there is no file {home}/gone.gguf"),
         ("sub/gone", "there is no file {home}/sub/gone"),

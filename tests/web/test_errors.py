@@ -63,7 +63,7 @@ def test_a_field_that_is_wrong_is_named(shared: Api, changes: dict[str, Any], fi
         ({"zebra": 3}, "unknown field; known fields: context, entity_ids, n_turns, "),
         ({"questionnaire": {"questions": [{"id": "q", "text": "?", "tipe": "text"}]}}, "did you mean type?"),
         ({"entity_ids": []}, "must not be empty; give at least 1"),
-        ({"model": "local/nothere"}, "model 'local/nothere': unknown name; use smollm2"),
+        ({"model": "local/nothere"}, "model 'local/nothere': unknown name, use smollm2"),
     ],
     ids=["near", "far", "inside", "empty", "local"],
 )

@@ -265,7 +265,7 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:
             flags = not found or _by_flags(fields_of(options), found)
-            raise SettingsError(f"{one.spelled if flags else name}: is required; set it", field=name)
+            raise SettingsError(f"{one.spelled if flags else name}: is required", field=name)
     by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(cast("Any", options))}
     try:
         return options(**{by_attribute[name]: value for name, value in values.items()})

@@ -88,7 +88,7 @@ def _given(model: str, name: str) -> Path:
     """A file by its path."""
     path = Path(os.path.expanduser(name))
     if not name or ("/" not in name and not name.endswith(".gguf") and not path.exists()):
-        raise SettingsError(f"model {model!r}: unknown name; use {', '.join(KNOWN)} or the path of a GGUF file")
+        raise SettingsError(f"model {model!r}: unknown name, use {', '.join(KNOWN)}; or give the path of a GGUF file")
     return path
 
 
