@@ -1,4 +1,4 @@
-"""Screenshots of the four reports, for docs/images: on a desktop and on a phone, in light and dark mode.
+"""Screenshots of the four reports, for docs/images; with a folder, also on a phone and in dark mode.
 
 python bench/screenshots.py [FOLDER]
 
@@ -19,27 +19,18 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-SCREENS = {"desktop": (1280, 1600), "phone": (390, 1200)}
-PEOPLE = """\
-id,name,age,town
-ann,Ann Bakker,34,north
-ben,Ben Okoye,61,south
-cara,Cara Lindt,45,north
-dev,Dev Patel,29,south
-eva,Eva Moreau,52,north
-finn,Finn Olsen,38,south
-"""
-QUESTIONS = """\
-[{"id": "bridge", "text": "Should the town build it?", "type": "choice", "options": ["yes", "no", "unsure"]},
- {"id": "trust", "text": "How much do you trust the council?", "type": "scale", "low": 1, "high": 5}]
-"""
+SCREENS = {"desktop": (1280, 1600), "phone": (390, 1200), "readme": (1000, 530)}
+QUESTIONS = Path(__file__).parents[1] / "examples" / "bridge_questions.json"
 COMPARE = "compare -n 80 -m emulated/leaker:0.15 -m emulated/leaker:0.4 -m emulated/leaker:0.8 -m emulated/keeper"
 SIMULATE = (
-    "simulate --entities people.csv --interaction-size 3 --num-simulations 20 --questions questions.json --by town"
+    f"simulate --entities human --interaction-size 2 --num-simulations 60 --questions {QUESTIONS}"
 )
+BRIDGE = "The town council wants to build a bridge over the river. It costs 12 million."
+PERSON = ["--by", "has_children,urban", "-m", "emulated/person:has_children:0.4"]
 RUNS = {
     "secret-game": COMPARE.split(),
-    "simulations": [*SIMULATE.split(), "--context", "Shall the town build a bridge?", "-m", "emulated/gpt-4o-mini"],
+    "simulations": [*SIMULATE.split(), "--context", BRIDGE, *PERSON],
+    "leak-rates": ["compare", "-n", "100", "-m", "emulated/leaker:0.2,emulated/leaker:0.5,emulated/keeper"],
     "query-mutation": ["mutate", "train", "--num-env-steps", "3000", "--eval-episodes", "20"],
     "prompt-evolution": ["evolve", "-m", "emulated/gpt-4o-mini", "--max-generations", "6"],
 }
@@ -47,8 +38,8 @@ RUNS = {
 
 def reports(folder: Path) -> dict[str, Path]:
     """The report pages of all four experiments."""
-    (folder / "people.csv").write_text(PEOPLE)
-    (folder / "questions.json").write_text(QUESTIONS)
+    sample = [sys.executable, "-m", "groundswell", "entities", "sample", "--type", "human", "--count", "40"]
+    subprocess.run(sample, cwd=folder, check=True, capture_output=True)
     for name, words in RUNS.items():
         print(f"running {name}", flush=True)
         line = [sys.executable, "-m", "groundswell", *words, "--name", name, "--out", name]
@@ -58,7 +49,9 @@ def reports(folder: Path) -> dict[str, Path]:
     return {name: folder / name / "report.html" for name in RUNS}
 
 
-def take(browser: Browser, page: Path, image: Path, screen: str, scheme: str, search: str = "") -> None:
+def take(
+    browser: Browser, page: Path, image: Path, screen: str, scheme: str, search: str = "", *, part: str = ""
+) -> None:
     """Take one screenshot."""
     width, height = SCREENS[screen]
     dark = "dark" if scheme == "dark" else "light"
@@ -68,9 +61,11 @@ def take(browser: Browser, page: Path, image: Path, screen: str, scheme: str, se
     tab.locator(".talk").first.wait_for()
     if search:
         tab.get_by_label("Search").fill(search)
-        tab.get_by_text("shown, of").wait_for()
+        tab.get_by_text("in total").wait_for()
         tab.locator("#part-transcripts").scroll_into_view_if_needed()
         tab.evaluate("document.querySelector('#part-transcripts').scrollIntoView()")
+    if part:
+        tab.evaluate(f"document.querySelector('#part-{part}').scrollIntoView()")
     tab.screenshot(path=image)
     context.close()
 
@@ -82,7 +77,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         pages = reports(Path(place))
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        for (name, page), screen, scheme in product(pages.items(), SCREENS, ("light", "dark")):
+        take(browser, pages.pop("leak-rates"), images / "readme.png", "readme", "light", part="figures")
+        looks = list(product(("desktop", "phone"), ("light", "dark"))) if len(sys.argv) > 1 else [("desktop", "light")]
+        for (name, page), (screen, scheme) in product(pages.items(), looks):
             take(browser, page, images / f"{name}-{screen}-{scheme}.png", screen, scheme)
         take(browser, pages["secret-game"], images / "secret-game-transcripts.png", "desktop", "light", "letters")
         browser.close()

@@ -40,6 +40,15 @@ def test_every_decision_is_in_the_index() -> None:
     assert [path.name for path in (ROOT / "docs" / "decisions").glob("0*.md") if f"({path.name})" not in index] == []
 
 
+def test_every_picture_is_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = [(page, name) for page in pages for name in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text())]
+    assert len(shown) >= 5
+    assert [f"{page}: {name}" for page, name in shown if not (page.parent / name).exists()] == []
+    used = {(page.parent / name).resolve() for page, name in shown}
+    assert {path for path in (ROOT / "docs" / "images").iterdir() if path.resolve() not in used} == set()
+
+
 @pytest.mark.slow
 def test_the_site_builds() -> None:
     done = subprocess.run([sys.executable, "scripts/docs.py"], cwd=ROOT, check=False, capture_output=True, text=True)
