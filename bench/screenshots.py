@@ -22,9 +22,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SCREENS = {"desktop": (1280, 1600), "phone": (390, 1200), "readme": (1000, 530)}
 QUESTIONS = Path(__file__).parents[1] / "examples" / "bridge_questions.json"
 COMPARE = "compare -n 80 -m emulated/leaker:0.15 -m emulated/leaker:0.4 -m emulated/leaker:0.8 -m emulated/keeper"
-SIMULATE = (
-    f"simulate --entities human --interaction-size 2 --num-simulations 60 --questions {QUESTIONS}"
-)
+SIMULATE = f"simulate --entities human --interaction-size 2 --num-simulations 60 --questions {QUESTIONS}"
 BRIDGE = "The town council wants to build a bridge over the river. It costs 12 million."
 PERSON = ["--by", "has_children,urban", "-m", "emulated/person:has_children:0.4"]
 RUNS = {

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import groundswell
+from groundswell.emulator.skills import opinions
 from groundswell.emulator.skills.reading import pattern as with_few_blanks
 from groundswell.experiments.detectors.encoded import numbers, spoken
 from groundswell.experiments.detectors.encoded.leet import _pattern as leet_pattern
@@ -63,6 +64,7 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "emulator.skills.quantities:Quantities._change": lambda: [re.compile(r"\bAnna\b")],
     "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
     "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
+    "emulator.skills.opinions:_attribute": lambda: list(opinions._attribute("has_children")),
     "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
     "reporting.figures:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }

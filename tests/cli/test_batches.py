@@ -58,7 +58,7 @@ def test_the_batches_of_one_run(office: Office) -> None:
 @pytest.mark.parametrize("other", [["--offline"], ["--run", "duels"]], ids=["offline", "run"])
 def test_flags_that_contradict_each_other(office: Office, other: list[str]) -> None:
     office.leave("duels")
-    assert f"leave out {other[0]}" in office("batches", "list", "--all", *other, status=2).stderr
+    assert f"cannot be combined with {other[0]}" in office("batches", "list", "--all", *other, status=2).stderr
 
 
 def test_offline_needs_no_key_and_asks_nobody(office: Office) -> None:
@@ -247,9 +247,7 @@ def test_an_account_that_has_no_batches(office: Office, account: str, words: str
 def test_cancel_asks_first_and_says_what_becomes_of_it(office: Office) -> None:
     office.leave("duels")
     told = office("batches", "cancel", "duels/1", status=1).stderr
-    assert (
-        "Requests that are already done are kept and billed. Resuming duels sends the remaining requests again." in told
-    )
+    assert "completed are kept, and you are billed for them. Resuming duels sends the remaining requests again." in told
     assert office.batches()["openai"]["state"] in ("validating", "in_progress")
 
 

@@ -105,7 +105,7 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
         ("up to 26 hours", 26 * 3600, SILENCE),
         ("for two minutes", 120, ORDER),
         ("(default 3,600)", 3600, Account(name="a", dialect="openai", endpoints=()).batch_patience),
-        ("(default $1)", 1, RunOptions().max_reorder_usd),
+        ("(default: $1)", 1, RunOptions().max_reorder_usd),
     ],
 )
 def test_the_figures_are_those_of_the_engine(words: str, said: object, true: object) -> None:

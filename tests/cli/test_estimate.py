@@ -57,7 +57,7 @@ def test_the_table(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         "live",
         "batch",
         "mixed",
-        "at least 3 tokens, and at most max_tokens",
+        "at least 3 tokens and at most max_tokens",
     ):
         assert words in told
 

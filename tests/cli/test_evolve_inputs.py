@@ -185,9 +185,9 @@ def test_problems_may_be_given_as_data() -> None:
     assert from_data(task=["prices", "rates"]).settings == settings_of(task="prices,rates")
     with pytest.raises(SettingsError, match=r"^task:\nproblem 2: same question as problem 1$"):
         from_data(task=[rows[0], rows[0]], question_field="q")
-    with pytest.raises(SettingsError, match=r"^task: give either names of problem families or problems, not both"):
+    with pytest.raises(SettingsError, match=r"^task: contains both names of problem families and problems of your own"):
         from_data(task=["prices", *rows])
-    with pytest.raises(SettingsError, match="an HTTP request cannot import a module"):
+    with pytest.raises(SettingsError, match="HTTP requests cannot import modules"):
         from_data(metric="unheard_of:it")
 
 
@@ -226,7 +226,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     Path("bad.jsonl").write_text("\n".join(BAD_LINES))
     said = cli("evolve", "--task", "bad.jsonl", status=2).stderr
     assert said.startswith("error: --task bad.jsonl:\nline 2, character 1: invalid JSON")
-    assert "\nline 3: has no field 'answer'; it has 'question'\n" in said
+    assert "\nline 3: field 'answer' is missing (found: 'question'); set --question-field" in said
     assert "\nline 4: same question as line 1\n" in said
 
 

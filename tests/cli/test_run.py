@@ -83,7 +83,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
         (["run", "nowhere.py:driver"], 2, "nowhere.py:driver: file not found"),
         (["run", "no_such_module:driver"], 1, "No module named 'no_such_module'"),
         (["run", "driver"], 2, "write it as file.py, file.py:function or module:function"),
-        (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "no such scripted model"),
+        (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "there is no scripted model with this name"),
         (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider or account 'elsewhere'"),
         (["run", DRIVER, "--store", "/nowhere/at/all.db"], 1, "the folder /nowhere/at does not exist"),
         (["run", DRIVER, "--store", "postgresql://x/y"], 2, "only SQLite files"),
@@ -226,7 +226,7 @@ def test_version(cli: CommandLine) -> None:
 
 def test_resuming_is_not_advised_where_something_must_be_mended_first(cli: CommandLine) -> None:
     told = cli("run", DRIVER, "--set", "model=scripted/misspelt", status=2).stderr
-    assert "no such scripted model" in told
+    assert "there is no scripted model with this name" in told
     assert "to go on" not in told
 
 

@@ -430,7 +430,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
             "--questions people.json: unknown field entities; choose from questions, before",
         ),
         (line("--by", "sex"), "--by: no entity has an attribute 'sex'; known attributes: age, town"),
-        (line("--by", "age,age"), "--by: 'age' is given twice"),
+        (line("--by", "age,age"), "--by: 'age' is listed twice"),
         (line("--out", "people.json"), "--out people.json"),
         (line("--name", "a\tb"), "--name 'a\\tb': must be 1 to 200 printable characters"),
     ],

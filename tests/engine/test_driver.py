@@ -279,7 +279,7 @@ def test_a_file_must_still_have_the_driver(tmp_path: Path, registered: None) -> 
     path = tmp_path / "here.py"
     path.write_text(NAMED.replace("a-lab/study", "a-lab/other"))
     users_trust().add_files([path])
-    with pytest.raises(RunError, match=r"a-lab/study is no longer at .*here\.py"):
+    with pytest.raises(RunError, match=r"a-lab/study was not found in .*here\.py"):
         load_stored_driver("a-lab/study", f"{path}:drive")
     forget("a-lab/other", "here")
 

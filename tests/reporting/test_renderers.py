@@ -130,7 +130,7 @@ def test_json_has_data_and_not_words() -> None:
 
 
 def test_a_row_that_does_not_fit_its_columns_is_refused() -> None:
-    with pytest.raises(Exception, match="block t: a row has 1 cells for 2 columns"):
+    with pytest.raises(Exception, match="block t: a row has 1 cells, but the table has 2 columns"):
         Table(id="t", columns={"a": "text", "b": "text"}, rows=[("x",)])
 
 

@@ -85,7 +85,7 @@ def test_a_folder_without_weights_is_replaced(shop: Path) -> None:
     ("settings", "said"),
     [
         ({"recorded": b"something else"}, "checksum does not match"),
-        ({"weights_in_it": False}, "contains no weights"),
+        ({"weights_in_it": False}, "contains no .gguf file"),
     ],
     ids=["another content", "no weights"],
 )

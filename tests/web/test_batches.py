@@ -55,7 +55,7 @@ def test_what_failed_is_tried_again_only_if_that_is_asked_for(api: Api) -> None:
 def test_a_batch_that_is_completed_has_nothing_left(api: Api) -> None:
     id_ = api.create()
     api.ended(id_)
-    assert "is already completed" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
+    assert "is already complete" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
     assert "has already ended" in api("POST", f"/batch-simulations/{id_}/cancel", 409)["message"]
 
 
@@ -85,7 +85,10 @@ def test_metadata_of_the_client_cannot_be_taken_for_the_state_of_a_batch(api: Ap
 
 def test_a_scripted_model_that_there_is_not_is_refused(api: Api) -> None:
     told = api.create(422, model="scripted/nobody")
-    assert ([each["field"] for each in told["errors"]], "no such scripted model" in told["message"]) == (
+    assert (
+        [each["field"] for each in told["errors"]],
+        "there is no scripted model with this name" in told["message"],
+    ) == (
         ["model"],
         True,
     )

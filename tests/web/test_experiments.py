@@ -106,7 +106,7 @@ def test_targets_of_query_mutation_are_allowed_by_the_server_alone(shared: Api) 
     told = shared("POST", "/experiments/query-mutation/train", 422, json=body)
     assert "allow_target: cannot be set in a request" in told["message"]
     told = shared("POST", "/experiments/query-mutation/train", 422, json={"reward": "mine:score"})
-    assert "an HTTP request cannot import a module" in told["message"]
+    assert "HTTP requests cannot import modules" in told["message"]
 
 
 def test_models_are_listed_without_what_is_the_servers(shared: Api) -> None:

@@ -136,7 +136,7 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
         return
     stands = batch_views.state(sight)
     if cancelled:
-        output.line(f"batch {info.id}: {stands}; requests that are already done are kept and billed")
+        output.line(f"batch {info.id}: {stands}; completed requests are kept, and you are billed for them")
     else:
         output.line(f"batch {info.id}: {'already being cancelled' if info.open else 'has already ended'}: {stands}")
     if wave is not None and wave.ended_at is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import signal
 import sys
 import time
@@ -47,12 +46,12 @@ STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to s
 LEFT = "stopping without waiting for provider batches; they continue"
 ALL_LIVE = "all requests were sent live, despite --via batch; -v logs the reason during a run"
 LIMITS = {
-    r"time limit": "--deadline SECONDS",
-    r"\d (calls|requests)": "--max-calls N",
-    r"\d tokens": "--max-tokens N",
-    r"\$": "--budget USD",
+    "time limit": "--deadline SECONDS",
+    "calls is used up": "--max-calls N",
+    "tokens is used up": "--max-tokens N",
+    "budget of $": "--budget USD",
 }
-"""Patterns in the reason why a run ended, and the flag of that limit."""
+"""Words in the reason why a run ended, and the flag of that limit."""
 HELD_UP = 1.0
 """Seconds after which a pending signal means that the event loop is blocked."""
 ENDING = "stopping at once; all replies received so far are in the store"
@@ -343,4 +342,4 @@ def _waiting_at(summary: Summary, store: str) -> list[str]:
 
 def _limit_reached(why: str) -> str:
     """The flag of the limit that ended a run."""
-    return next((flag for words, flag in LIMITS.items() if re.search(words, why)), " ".join(LIMITS.values()))
+    return next((flag for words, flag in LIMITS.items() if words in why), " ".join(LIMITS.values()))

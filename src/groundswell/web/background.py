@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
@@ -401,13 +400,13 @@ def _goes_on(record: RunRecord) -> bool:
     return bool(record.options.get("unattended")) and record.status in UNFINISHED
 
 
-LIMITS = {r"\d (calls|requests)": "max_calls", r"\d tokens": "max_tokens", r"\$": "budget"}
-"""Patterns in the error of a run that reached a limit, and the option of that limit."""
+LIMITS = {"calls is used up": "max_calls", "tokens is used up": "max_tokens", "budget of $": "budget"}
+"""Words in the error of a run that reached a limit, and the option of that limit."""
 
 
 def _refuse_same_limit(record: RunRecord, limits: Mapping[str, float]) -> None:
     """Refuse to resume a run that has reached a limit, unless it gets a larger one. It would end at once."""
-    option = next((option for words, option in LIMITS.items() if re.search(words, record.error or "")), None)
+    option = next((option for words, option in LIMITS.items() if words in (record.error or "")), None)
     name = {"budget": "usd", "max_calls": "calls", "max_tokens": "tokens"}.get(option or "", "")
     had = record.options.get("limits", {}).get(name)
     if option is not None and had is not None and limits.get(name, had) <= had:

@@ -131,7 +131,7 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     said = str(error.value)
     assert "line 2, character 1: invalid JSON" in said
     assert "line 3: a row must be an object" in said
-    assert "line 4: has no field 'question'; it has 'prompt', 'answer'" in said
+    assert "line 4: field 'question' is missing (found: 'prompt', 'answer')" in said
     assert "line 5: 'answer' must be a non-empty text, but is \"\"" in said
     assert "line 6: 'answer' has no text after ####" in said
     assert "... and 2 more" in said

@@ -91,7 +91,7 @@ def test_a_minute_costs_few_steps_where_nobody_else_waits(tmp_path: Path) -> Non
     assert summary.status == "completed"
     assert 60 <= scene.clock.now() < 100
     assert ENVIRONMENTS <= masked(summary) == down.refused < STEPS / 2
-    assert any("every step fails" in said and "out of order" in said for said in scene.words)
+    assert any("every step has failed" in said and "out of order" in said for said in scene.words)
 
 
 def test_what_is_down_for_good_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:

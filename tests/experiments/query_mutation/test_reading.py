@@ -85,7 +85,7 @@ def test_runs_are_pooled_with_learners_and_episodes_numbered_on(runs: dict[str, 
 
 
 def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(runs: dict[str, Stored]) -> None:
-    with pytest.raises(SettingsError, match="run 'other': evaluation differs from run 'one'"):
+    with pytest.raises(SettingsError, match="run 'other': evaluation is not the same as in run 'one'"):
         read_runs([runs["one"], runs["other"]])
     with pytest.raises(SettingsError, match="has the same seed as another run"):
         read_runs([runs["one"], runs["one"]])

@@ -35,7 +35,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "from 1 to 4, the number of",
     ),
     "nobody together": ({"size": 0, "simulations": 2}, "interaction_size", "must be from 1 to 4"),
-    "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is given twice"),
+    "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is listed twice"),
     "nobody": ({"entities": (), "size": 1}, "entity_ids", "0 entities given"),
     "no replicate": ({"replicates": 0}, "replicates", "at least 1"),
     "an attribute that nobody has": (
@@ -43,7 +43,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "by",
         "no entity has an attribute 'sex'; known attributes: age, urb",
     ),
-    "an attribute twice": ({"by": ("age", "age")}, "by", "'age' is given twice"),
+    "an attribute twice": ({"by": ("age", "age")}, "by", "'age' is listed twice"),
     "an order that there is not": ({"order": "by age"}, "order", "random, given"),
 }
 

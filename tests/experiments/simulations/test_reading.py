@@ -105,7 +105,7 @@ def test_a_batch_waits_is_cancelled_and_can_be_told_from_others(tmp_path: Path) 
 )
 def test_ids_that_there_are_not(tmp_path: Path, wrong: str) -> None:
     readings = Readings(Store(tmp_path / "runs.db"))
-    with pytest.raises(RunNotFound, match="no batch simulation"):
+    with pytest.raises(RunNotFound, match="no simulation batch"):
         readings.find(wrong)
     with pytest.raises(RunNotFound, match="no simulation"):
         readings.find_simulation(wrong)
@@ -118,9 +118,9 @@ def test_a_talk_that_did_not_end_cannot_be_gone_on_with(tmp_path: Path) -> None:
             store = engine.store
             assert isinstance(store, Store)
             readings = Readings(store)
-            with pytest.raises(RunNotFound, match="cannot be continued: its status is failed"):
+            with pytest.raises(RunNotFound, match="cannot be continued, because its status is failed"):
                 readings.talk(readings.find_simulation(f"sim-{summary.run_id}-1"))
-            with pytest.raises(RunNotFound, match="has not started or does not exist"):
+            with pytest.raises(RunNotFound, match="does not exist or has not started"):
                 readings.simulation(readings.find_simulation(f"sim-{summary.run_id}-4"))
 
     asyncio.run(work())
