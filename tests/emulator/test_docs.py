@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-
 from groundswell.emulator import ledger
 from groundswell.emulator.app import App
 from groundswell.emulator.faults import KINDS
