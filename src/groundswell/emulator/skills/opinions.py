@@ -138,7 +138,7 @@ def value_of(attribute: str, text: str) -> str | None:
 def _attribute(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     known = re.escape(name)
     line = re.compile(rf"^[ \t]*(?:[-*•][ \t]*)?{known}(?: \([^\n]*\))?:[ \t]*([^\n]+)$", re.I | re.M)
-    listed = re.compile(rf"[(;][ \t]*{known}(?: \([^\n]*?\))?:[ \t]*([^;\n]*?)(?=;|\)(?::|[ \t]|$))", re.I | re.M)
+    listed = re.compile(rf"[(;] ?{known}(?: \([^\n]{{0,200}}?\))?:([^;\n]{{0,300}}?)(?=;|\)(?::|[ \t]|$))", re.I | re.M)
     return line, listed
 
 
