@@ -248,7 +248,7 @@ def test_people_are_told_once_that_a_model_loads_and_that_it_is_slow(transport: 
     asyncio.run(collected(transport, wave(chat, chat)))
     asyncio.run(collected(transport, wave(chat)))
     told: list[str] = transport.told  # type: ignore[attr-defined]
-    assert told == ["local a is loading its weights", f"local a {local.SLOW}"]
+    assert told == ["local a loading the weights", f"local a {local.SLOW}"]
 
 
 def test_a_model_is_in_memory_once_and_until_the_last_who_uses_it_is_done(transport: Local) -> None:

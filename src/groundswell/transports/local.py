@@ -107,7 +107,7 @@ class Local:
         if taken is None:
             taken = self._taken[path] = POOL.acquire(path)
             if taken[1].exact is None:
-                self._notice(self.name, short_name(path), "is loading its weights")
+                self._notice(self.name, short_name(path), "loading the weights")
         return taken[1]
 
     def _tell_slow(self, path: Path, llama: Llama) -> None:

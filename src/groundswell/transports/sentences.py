@@ -199,7 +199,7 @@ class Sentences:
         if taken is None:
             taken = self._taken[place.which] = POOL.acquire(place)
             if not taken[1].loaded:
-                self._notice(self.name, short_name(place.name), "is loading its weights")
+                self._notice(self.name, short_name(place.name), "loading the weights")
         return taken[1]
 
 
