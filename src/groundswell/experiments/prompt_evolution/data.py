@@ -114,7 +114,7 @@ def birth_rows(found: Evolved) -> Iterator[Row]:
 
 
 def _birth(each: Member, whole: int) -> Row:
-    compared = each.fate in LIVING or (each.fate == "known" and len(each.scores) == whole)
+    compared = each.fate in LIVING or (each.fate == "known" and each.seen == whole)
     return {
         "birth": each.born,
         "operator": each.operator,
@@ -122,7 +122,7 @@ def _birth(each: Member, whole: int) -> Row:
         "fate": each.fate,
         "fitness": each.fitness if compared else None,
         "accuracy": each.accuracy,
-        "problems": len(each.scores),
+        "problems": each.seen,
         "asks": each.asks,
         "tokens": each.tokens if each.scores else None,
         "usd": each.usd,

@@ -140,7 +140,7 @@ def _met(analysis: Analysis, settings: Evolution) -> int:
     """The number of evaluations of a prompt on a problem. Duplicate prompts count once."""
     trained: dict[str, int] = {}
     for each in (member for search in analysis.searches for member in search.members):
-        trained[each.genome.text] = max(len(each.scores), trained.get(each.genome.text, 0))
+        trained[each.genome.text] = max(each.seen, trained.get(each.genome.text, 0))
     tested = {each.genome.text for each in analysis.tested}
     validated = tested | {each.genome.text for search in analysis.searches for each in search.finalists}
     sets = settings.problems

@@ -53,7 +53,7 @@ FEWEST_PARTS = 2
 """Minimum number of parts for an ablation."""
 PRIOR = Record(3, 60, 0.1)
 """What an operator is taken to have gained before it is tried."""
-FLOOR = 0.05
+FLOOR = 0.03
 """Minimum share of births for every operator that is switched on."""
 
 
@@ -86,7 +86,7 @@ def _purse(settings: Evolution) -> Purse:
     shape = settings.shape
     if shape.asks is None:
         return Purse()
-    choosing = (shape.finalists + settings.polish) * shape.validation * len(settings.models) + settings.polish
+    choosing = (shape.finalists + 1 + settings.polish) * shape.validation * len(settings.models) + settings.polish
     return Purse(max(shape.asks // 2, shape.asks - choosing))
 
 

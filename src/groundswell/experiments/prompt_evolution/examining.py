@@ -40,7 +40,7 @@ class Cell(NamedTuple):
     feedback: str = ""
     """What the metric says about the reply."""
     given: bool = False
-    """Whether the prompt contains the problem as an example, so that a score would mean nothing."""
+    """Whether no score was asked for, for example because the prompt contains the problem as an example."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:

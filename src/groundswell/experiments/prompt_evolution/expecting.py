@@ -126,7 +126,7 @@ def _first(settings: Evolution) -> float:
 
 def _blocks(settings: Evolution) -> int:
     """The number of blocks for all training problems."""
-    return len(list(blocks(settings.rules, settings.shape.block, len(settings.problems.train))))
+    return len(list(blocks(settings.rules, GATE, settings.shape.block, len(settings.problems.train))))
 
 
 def _model_share(settings: Evolution) -> float:

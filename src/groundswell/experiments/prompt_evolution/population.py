@@ -31,7 +31,7 @@ PLACES = 9
 
 
 class Member(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A genome with its evaluation. `scores` are for the training problems that it has seen, in order."""
+    """A genome with its evaluation. `scores` has one entry per training problem; None for those it has not seen."""
 
     born: int
     genome: Genome
@@ -54,6 +54,11 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     def racer(self) -> Racer:
         """The values that racing compares."""
         return Racer(self.scores, self.beside)
+
+    @property
+    def seen(self) -> int:
+        """The number of problems with a score."""
+        return sum(score is not None for score in self.scores)
 
     @property
     def accuracy(self) -> float | None:

@@ -37,10 +37,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     racing: bool = True
     block: int | None = None
     """Number of problems in the first block. None: it follows from the budget."""
-    growth: float = 1.5
+    growth: float = 2.0
     """Size of each block relative to the one before."""
-    doubt: float = 0.3
-    """A genome continues while the one-sided p-value of being worse is at least this."""
+    doubt: float = 0.2
+    """A genome continues while the chance that it is at least as good as its parents is at least this."""
+    hopeless: float = 0.1
+    """A genome whose chance to be as good as the best is below this is not evaluated further."""
     gate: bool = True
     """Whether a child is first compared with its parent on the few problems that it was made for."""
 
@@ -49,8 +51,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError(f"block {self.block}: must be at least 1", field="block")
         if not 1 <= self.growth <= 10:
             raise SettingsError(f"growth {self.growth:g}: must be from 1 to 10", field="growth")
-        if not 0 < self.doubt < 0.5:
-            raise SettingsError(f"doubt {self.doubt:g}: must be between 0 and 0.5", field="doubt")
+        for name in ("doubt", "hopeless"):
+            if not 0 < getattr(self, name) <= 0.5:
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be more than 0 and at most 0.5", field=name)
 
 
 class Racer(NamedTuple):
@@ -69,56 +72,68 @@ class Rivals(NamedTuple):
     @classmethod
     def of(cls, parents: Sequence[Racer], living: Sequence[Racer]) -> Rivals | None:
         """The rivals in a population, sorted by fitness; None if it is empty."""
-        if not living:
+        if not living or not parents:
             return None
-        group = living[: max(1, min(GROUP, len(living) // 4))]
-        return cls(parents, mean_racer(group))
+        return cls(parents, mean_racer(living[: max(1, min(GROUP, len(living) // 4))]))
 
-    def standing(self, one: Racer, doubt: float) -> Standing:
+    def standing(self, one: Racer, rules: Rules) -> Standing:
         """Compare a genome with its rivals, on the problems that it has seen."""
-        if any(behind(one, each, doubt) for each in self.parents):
+        strata = self.parents[0].scores
+        if any(chance_of_better(one, each, strata) < rules.doubt for each in self.parents):
             return "behind"
-        return "middling" if behind(one, self.best, doubt) else "ahead"
+        return "middling" if chance_of_better(one, self.best, strata) < rules.hopeless else "ahead"
 
-    def expected(self, scores: Scores) -> float:
+    def expected(self, one: Racer) -> float:
         """Estimate the mean score on all problems, from the difference to the best group on the problems seen."""
-        pairs = _pairs(scores, self.best.scores)
         known = [score for score in self.best.scores if score is not None]
-        found = sum(known) / len(known) + sum(one - other for one, other in pairs) / len(pairs)
+        found = sum(known) / len(known) + difference(one, self.best, self.parents[0].scores)[0]
         return min(1.0, max(0.0, found))
 
 
-def blocks(rules: Rules, first: int, problems: int) -> Iterator[range]:
-    """The blocks of problems, in order."""
-    if not rules.racing:
-        yield range(problems)
-        return
-    begin, size = 0, float(first)
-    while begin < problems:
-        end = min(problems, begin + round(size))
-        yield range(begin, end)
-        begin, size = end, size * rules.growth
+def difference(one: Racer, other: Racer, strata: Scores) -> tuple[float, float]:
+    """Estimate the difference between the mean scores of two genomes on all problems, and its standard error.
 
-
-def behind(one: Racer, other: Racer, doubt: float) -> bool:
-    """Whether a genome is clearly worse than another or a group, on the problems that both have seen."""
-    differences = [mine - theirs for mine, theirs in _pairs(one.scores, other.scores)]
-    return so_bad(differences, one.beside - other.beside) < doubt
-
-
-def so_bad(differences: Sequence[float], beside: float = 0.0) -> float:
-    """The one-sided p-value of these differences, if each sign were random (normal approximation).
-
-    `beside` shifts every difference. It has no variance of its own, so the variance of one answer is added: a shift
-    alone decides nothing while there are few differences.
+    Problems may have been chosen because the parent fails on them. So those that the parent (`strata`) solves and
+    those that it fails on are averaged apart, and weighted by how many of each kind there are.
     """
-    squares, total = sum(each * each for each in differences), sum(differences) + len(differences) * beside
-    squares += abs(beside) > ROUNDING
-    return 0.5 if abs(total) < ROUNDING else erfc(-total / sqrt(2 * squares)) / 2
+    solved = [score is not None and score >= 1 for score in strata]
+    known = sum(score is not None for score in strata) or 1
+    share = sum(solved) / known
+    value = variance = 0.0
+    for kind, weight in ((True, share), (False, 1 - share)):
+        differences = [
+            mine - theirs
+            for mine, theirs, at in zip(one.scores, other.scores, solved, strict=False)
+            if mine is not None and theirs is not None and at == kind
+        ]
+        if differences:
+            n = len(differences)
+            value += weight * sum(differences) / n
+            variance += weight**2 * (sum(each * each for each in differences) + 1 / n) / n**2
+    beside = one.beside - other.beside
+    return value + beside, sqrt(variance)
 
 
-def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:
-    return [(mine, theirs) for mine, theirs in zip(one, other, strict=False) if mine is not None and theirs is not None]
+def chance_of_better(one: Racer, other: Racer, strata: Scores) -> float:
+    """How likely a genome is at least as good as another, by the problems that both have seen."""
+    value, error = difference(one, other, strata)
+    if abs(value) < ROUNDING:
+        return 0.5
+    return erfc(-value / (sqrt(2) * error)) / 2 if error else float(value > 0)
+
+
+def blocks(rules: Rules, gate: int, first: int, problems: int) -> Iterator[int]:
+    """The numbers of problems that a genome has seen after the gate and after each block."""
+    if not rules.racing:
+        yield problems
+        return
+    if 0 < gate < problems:
+        yield gate
+    end, size = gate, float(first)
+    while end < problems:
+        end = min(problems, end + round(size))
+        yield end
+        size *= rules.growth
 
 
 def mean_racer(group: Sequence[Racer]) -> Racer:

@@ -45,9 +45,9 @@ DEEPEST = 3
 """Maximum number of operators that random search applies to a seed."""
 AGAIN = 3
 """Maximum number of further random edits to a child that duplicates a known prompt."""
-LEAST = 16
+LEAST = 20
 """Number of training problems that a search begins with."""
-SHARE = 25
+SHARE = 40
 """A search uses one training problem for this many evaluations so far."""
 STEP = 1.5
 """The number of training problems in use grows in steps of this factor."""
@@ -55,8 +55,9 @@ FEW_FAILURES = 3
 """If the best candidate has fewer failures, more training problems are used."""
 PROMOTED = 2
 """Number of best candidates that are evaluated on all training problems in use."""
-GATE = 5
-"""Number of problems on which a child is first compared with its parents, unless it was made for others."""
+GATE, KEPT = 5, 3
+"""Number of problems on which a child is first compared with its parents: that a parent fails on, and that it solves.
+"""
 EXAMPLES_DRAWN = 8
 """Number of worked examples that a child can choose from."""
 
@@ -212,9 +213,8 @@ class Search:
             return LEAST * self._each
         reach = self._reach(self.state)
         top = self.population.members[:PROMOTED]
-        later = sum(max(0, reach - len(each.scores)) for each in top)
-        gate = max(GATE, self.settings.writing.failures) if self.settings.rules.gate else 0
-        return DEEPEST * (self.size is None) + 1 + self._each * (reach + later + gate)
+        later = sum(reach - each.seen for each in top if not _whole(each, reach))
+        return DEEPEST * (self.size is None) + 1 + self._each * (reach + later)
 
     @property
     def _each(self) -> float:
@@ -266,13 +266,13 @@ class Search:
     async def _born(self, number: int, plan: Plan | None, state: State, reach: int) -> Birth:
         run = self._run
         began, before = run.clock.now(), run.counters.settled
-        top = () if plan is None else state.population.members[:PROMOTED]
-        promoted = await asyncio.gather(*(self._promoted(each, reach) for each in top if len(each.scores) < reach))
+        top = () if plan is None else [each for each in state.population.members[:PROMOTED] if not _whole(each, reach)]
+        promoted = await asyncio.gather(*(self._promoted(each, reach) for each in top))
         birth = await self._conceived(number, plan, state, reach, promoted)
         self._seconds[number] = run.clock.now() - began
         if run.counters.settled > before:  # otherwise an earlier session has done it all
             self._lately += sum(len(numbers) for _, numbers in birth.used)
-        used = [(each.genome, tuple(range(len(each.scores)))) for each in promoted]
+        used = [(each.genome, tuple(range(reach))) for each in promoted]
         return birth._replace(promoted=tuple(promoted), used=(*used, *birth.used))
 
     async def _promoted(self, member: Member, reach: int) -> Member:
@@ -295,40 +295,19 @@ class Search:
         child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd, why=bred.why)
         if bred.why or self._was_born(bred.genome, number):
             return Birth(msgspec.structs.replace(child, fate="failed" if bred.why else "known"))
-        if plan is not None and self.settings.rules.gate and self.settings.rules.racing:
-            gate, least = self._gate(number, plan, bred)
-            cells = await self.examiner.met(bred.genome, "train", gate)
-            scores = [cell.score for cell in cells]
-            if gate and not _passed(scores, least):
-                child = self._so_far(child, cells, 0.5)
-                fate: Fate = "failed" if child.fate == "failed" else "behind"
-                return Birth(msgspec.structs.replace(child, fate=fate, scores=()), used=((bred.genome, gate),))
-        else:
-            gate = ()
+        gate = self._gate(number, plan, bred) if plan is not None else ()
         return await self._raced(child, plan, state, reach, promoted, gate)
 
-    def _gate(self, number: int, plan: Plan, bred: Bred) -> tuple[tuple[int, ...], list[tuple[float, bool]]]:
-        """The problems of the first comparison, and for each parent its scores there.
+    def _gate(self, number: int, plan: Plan, bred: Bred) -> tuple[int, ...]:
+        """The few problems on which a child is first compared with its parents.
 
-        A child that was made for failures must solve more of them than its parent. One that removes text, or combines
-        two parents, must solve as many: of a mixture, or of those that only one of the parents solves.
+        Those that it was made for, or some that the first parent fails on, and some that the first parent solves.
         """
-        one, other = plan.parents[0], plan.parents[-1]
-        draw, operators = self._draw("gate", number), plan.operators
-        if bred.made_for:
-            return bred.made_for, [(_sum(one, bred.made_for), True)]
-        if len(bred.parents) == 2:
-            both = enumerate(zip(one.scores, other.scores, strict=False))
-            differ = [at for at, (mine, theirs) in both if mine != theirs]
-            chosen = tuple(sorted(draw.sample(differ, min(GATE, len(differ)))))
-            return chosen, [(_sum(each, chosen), False) for each in (one, other)]
-        failed, solved = _split(one)
-        shown = [at for at in failed if any(self.train[at].question in each for each in bred.genome.examples)]
-        failed, strict = [at for at in failed if at not in shown], operators != (SHORTEN,)
-        some = draw.sample(failed, min(len(failed), GATE if strict else GATE // 2))
-        if not strict:
-            some += draw.sample(solved, min(len(solved), GATE - len(some)))
-        return tuple(sorted(some)), [(_sum(one, some), strict)]
+        if not (self.settings.rules.gate and self.settings.rules.racing):
+            return ()
+        draw, (failed, solved) = self._draw("gate", number), _split(plan.parents[0])
+        some = bred.made_for or draw.sample(failed, min(len(failed), GATE))
+        return tuple(sorted({*some, *draw.sample(solved, min(len(solved), KEPT))}))
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether the genome duplicates one that birth `number` may use."""
@@ -444,29 +423,32 @@ class Search:
         gate: Sequence[int],
     ) -> Birth:
         """Evaluate a genome block by block, until it is clearly worse or has seen all problems in use."""
-        settings, rules, cells = self.settings, self.settings.rules, list[Cell]()
+        settings, rules, met = self.settings, self.settings.rules, list[int]()
         longer = {each.born: each for each in promoted}
         living = [longer.get(each.born, each) for each in state.population.members]
         parents = {each.born: longer.get(each.born, each) for each in (plan.parents if plan is not None else ())}
         races = rules.racing and settings.fitness.accuracy and plan is not None
         rivals = Rivals.of([parents[at].racer for at in child.parents], [each.racer for each in living])
         others = [each.genome for each in living] if settings.fitness.diversity else ()
-        diversity, standing = apart(child.genome, others), "ahead"
-        for block in blocks(rules, self.shape.block, reach):
-            cells += await self.examiner.met(child.genome, "train", block)
+        diversity, order = apart(child.genome, others), list(range(reach))
+        if races:
+            self._draw("order", child.born).shuffle(order)  # a fixed order would select for luck on the first problems
+            order.sort(key=lambda at: at not in gate)  # stable: the rest stays in its random order
+        for end in blocks(rules, len(gate), self.shape.block, reach):
+            met = order[:end]
+            cells = _placed(met, await self.examiner.met(child.genome, "train", met))
             child = self._so_far(child, cells, diversity)
             if child.fate == "failed":
                 break
-            if rivals is None or not races or len(cells) == reach:
+            if rivals is None or not races or end == reach:
                 continue
-            standing = rivals.standing(child.racer, rules.doubt)
+            standing = rivals.standing(child.racer, rules)
             if standing == "middling":
-                child = self._so_far(child, cells, diversity, rivals.expected(child.scores))
+                child = self._so_far(child, cells, diversity, rivals.expected(child.racer))
             if standing != "ahead":
                 child = msgspec.structs.replace(child, fate=standing)
                 break
-        used = tuple(sorted({*gate, *range(len(cells))}))
-        return Birth(child, used=((child.genome, used),))
+        return Birth(child, used=((child.genome, tuple(sorted(met))),))
 
     def _so_far(self, child: Member, cells: Sequence[Cell], diversity: float, accuracy: float | None = None) -> Member:
         """The child with the results so far; `accuracy` replaces its mean score by an estimate for all problems."""
@@ -493,7 +475,7 @@ class Search:
         text = child.genome.text
         for each in birth.promoted:
             held = next((one for one in population.members if one.born == each.born), None)
-            if held is not None and len(held.scores) < len(each.scores) and each.fate == "lives":
+            if held is not None and held.seen < each.seen and each.fate == "lives":
                 population = population.replaced(each)
                 self.members[each.born] = msgspec.structs.replace(
                     each, asks=self.members[each.born].asks, usd=self.members[each.born].usd
@@ -579,20 +561,23 @@ def demonstration(problem: Problem, reply: str = "") -> str:
     return f"{problem.question}\n{working}Answer: {problem.answer}"
 
 
+def _whole(member: Member, reach: int) -> bool:
+    """Whether a member was evaluated on all problems in use."""
+    return member.fate == "lives" and len(member.scores) >= reach
+
+
+def _placed(numbers: Sequence[int], cells: Sequence[Cell]) -> list[Cell]:
+    """Cells in the order of their problems. Those in between that were not evaluated have no score, and are `given`."""
+    found = [Cell(None, given=True)] * (max(numbers) + 1)
+    for at, cell in zip(numbers, cells, strict=True):
+        found[at] = cell
+    return found
+
+
 def _split(member: Member) -> tuple[list[int], list[int]]:
     """The numbers of the problems that a member failed on, and of those that it solved."""
     scored = [(at, score) for at, score in enumerate(member.scores) if score is not None]
     return [at for at, score in scored if score < 1], [at for at, score in scored if score >= 1]
-
-
-def _sum(member: Member, numbers: Iterable[int]) -> float:
-    return sum(member.scores[at] or 0.0 for at in numbers)
-
-
-def _passed(scores: Sequence[float | None], least: Sequence[tuple[float, bool]]) -> bool:
-    """Whether a child reaches the scores of its parents; strictly more where that is asked for."""
-    mine = sum(score or 0.0 for score in scores)
-    return all(mine > theirs if strict else mine >= theirs for theirs, strict in least)
 
 
 def _used(purse: Purse) -> str:
@@ -614,7 +599,7 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
     found = {
         "birth": float(child.born),
         "fitness": child.fitness,
-        "problems": float(len(child.scores)),
+        "problems": float(child.seen),
         "asks": float(child.asks),
         "seconds": seconds,
         "generation": len(search.members) / search.shape.population_size,

@@ -21,7 +21,7 @@ Baseline = Literal["random", "best_of_n"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 EXAMPLES, SHORTEN = "examples", "shorten"
 OPERATORS: tuple[str, ...] = (*PARENTS, EXAMPLES, SHORTEN, *MUTATIONS, *CROSSOVERS)
-MIX: dict[str, float] = {"reflect": 4.0, "combine": 1.0, EXAMPLES: 1.0, SHORTEN: 0.5}
+MIX: dict[str, float] = {"reflect": 4.0, "combine": 1.0, EXAMPLES: 0.5, SHORTEN: 0.2}
 """Relative frequency of each operator at the start. During the search it follows what has worked."""
 Auto = Literal["light", "medium", "heavy"]
 AUTO: dict[Auto, int] = {"light": 1_500, "medium": 5_000, "heavy": 20_000}
@@ -161,7 +161,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             population * self.max_generations if self.max_generations is not None else None,
             population,
             self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 8)),
-            self.rules.block or (20 if own else 8),
+            self.rules.block or (20 if own else 12),
             finalists,
             len(self.problems.validation)
             if asks is None

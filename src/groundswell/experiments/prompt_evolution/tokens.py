@@ -20,7 +20,7 @@ FILE = Path(__file__).with_name("words.toml")
 Mutation = Callable[[Genome, Random, Sequence[str]], Genome]
 """Takes a genome, a random generator, and words of the task."""
 Crossover = Callable[[Genome, Genome, Random], Genome]
-MOST_EXAMPLES = 8
+MOST_EXAMPLES = 16
 
 
 @cache
@@ -36,13 +36,13 @@ def _synonyms() -> Mapping[str, tuple[str, ...]]:
 def with_examples(genome: Genome, draw: Random, pool: Sequence[str]) -> Genome:
     """Add one to three worked examples of the pool, or else remove or replace one."""
     held, new = list(genome.examples), [each for each in pool if each not in genome.examples]
-    if held and (not new or len(held) >= MOST_EXAMPLES or draw.random() < 0.2):
+    full, chance = len(held) >= MOST_EXAMPLES or not new, draw.random()
+    if held and (full or chance < 0.5):
         held.pop(draw.randrange(len(held)))
-    if len(held) < len(genome.examples) and draw.random() < 0.5:
-        return msgspec.structs.replace(genome, examples=tuple(held))
-    room = max(0, MOST_EXAMPLES - len(held))
-    held += draw.sample(new, min(len(new), room, draw.randint(1, 3)))
-    return msgspec.structs.replace(genome, examples=tuple(held))
+        added = new[:1] if new and chance < 0.35 else []
+    else:
+        added = draw.sample(new, min(len(new), MOST_EXAMPLES - len(held), draw.randint(1, 3)))
+    return msgspec.structs.replace(genome, examples=(*held, *added))
 
 
 def shorten(genome: Genome, draw: Random) -> Genome:
