@@ -55,6 +55,8 @@ FEW_FAILURES = 3
 """If the best candidate has fewer failures, more training problems are used."""
 PROMOTED = 2
 """Number of best candidates that are evaluated on all training problems in use."""
+TRIAL = 48
+"""Number of problems after which a candidate that is not worse than its parents becomes a possible parent."""
 GATE, KEPT = 5, 3
 """Number of problems on which a child is first compared with its parents: that a parent fails on, and that it solves.
 """
@@ -434,7 +436,8 @@ class Search:
         if races:
             self._draw("order", child.born).shuffle(order)  # a fixed order would select for luck on the first problems
             order.sort(key=lambda at: at not in gate)  # stable: the rest stays in its random order
-        for end in blocks(rules, len(gate), self.shape.block, reach):
+        enough = min(reach, TRIAL) if races else reach
+        for end in blocks(rules, len(gate), self.shape.block, enough):
             met = order[:end]
             cells = _placed(met, await self.examiner.met(child.genome, "train", met))
             child = self._so_far(child, cells, diversity)
@@ -443,6 +446,8 @@ class Search:
             if rivals is None or not races or end == reach:
                 continue
             standing = rivals.standing(child.racer, rules)
+            if standing == "ahead" and end == enough:
+                standing = "middling"
             if standing == "middling":
                 child = self._so_far(child, cells, diversity, rivals.expected(child.racer))
             if standing != "ahead":

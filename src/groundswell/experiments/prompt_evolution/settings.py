@@ -21,7 +21,7 @@ Baseline = Literal["random", "best_of_n"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 EXAMPLES, SHORTEN = "examples", "shorten"
 OPERATORS: tuple[str, ...] = (*PARENTS, EXAMPLES, SHORTEN, *MUTATIONS, *CROSSOVERS)
-MIX: dict[str, float] = {"reflect": 4.0, "combine": 1.0, EXAMPLES: 0.5, SHORTEN: 0.2}
+MIX: dict[str, float] = {"reflect": 4.0, "combine": 0.5, EXAMPLES: 0.3, SHORTEN: 0.1}
 """Relative frequency of each operator at the start. During the search it follows what has worked."""
 Auto = Literal["light", "medium", "heavy"]
 AUTO: dict[Auto, int] = {"light": 1_500, "medium": 5_000, "heavy": 20_000}
@@ -152,7 +152,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if asks is None and not own and stops.usd is None and stops.seconds is None:
             asks = AUTO[self.auto]
         calls = (AUTO[self.auto] if asks is None else asks) / len(self.models)
-        population = self.population_size or (50 if own else _between(calls**0.5 / 5, 6, 20))
+        population = self.population_size or (50 if own else _between(calls**0.5 / 10, 5, 8))
         least = min(len(self.problems.validation), VALIDATED)
         share = CHOOSING * calls
         finalists = self.finalists or (10 if own else _between(share / least, 2, 10))
@@ -160,7 +160,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             asks,
             population * self.max_generations if self.max_generations is not None else None,
             population,
-            self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 8)),
+            self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 4)),
             self.rules.block or (20 if own else 12),
             finalists,
             len(self.problems.validation)
