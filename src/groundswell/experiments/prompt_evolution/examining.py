@@ -37,6 +37,8 @@ class Cell(NamedTuple):
     """The score of each model."""
     judged: Spent = Spent()
     """Requests and cost of the metric, which do not count as cost of the prompt."""
+    cut: bool = False
+    """Whether the reply of a model was cut off at the maximum number of tokens."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
@@ -131,6 +133,7 @@ class Examiner:
             usd=usd,
             each=tuple(each.score for each in found),
             judged=judged,
+            cut=any(each.cut for each in found),
         )
 
     async def _judged(self, solved: Solved) -> Spent:

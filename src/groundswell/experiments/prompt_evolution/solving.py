@@ -38,6 +38,8 @@ class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
     """The end of a wrong reply, which is shown to the model that writes a better prompt."""
     judged: Tally = {}
     """Requests that the metric made."""
+    cut: bool = False
+    """Whether the reply was cut off at the maximum number of tokens."""
 
 
 @program("prompt_evolution/solve", version=1)
@@ -53,4 +55,5 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
     found = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
     said, used = "" if found.score == 1 else reply.text[-SHOWN:], reply.usage
     trial.row(model=spec.model, prompt=spec.prompt, question=spec.problem.question, score=found.score)
-    return Solved(found.score, extracted(reply.text), used.input_tokens, used.output_tokens, said, found.judged)
+    cut = reply.finish == "length"
+    return Solved(found.score, extracted(reply.text), used.input_tokens, used.output_tokens, said, found.judged, cut)
