@@ -66,6 +66,8 @@ STYLES = {
     "json": ('{"answer": 7}', "7"),
     "json text": ('{"reasoning": "3 and 4", "answer": "7"}', "7"),
     "json equation": ('{"answer": "16 + 2 = 18"}', "18"),
+    "json, LaTeX": (r'{"answer": "\\frac{1}{2}"}', "1/2"),
+    "json, LaTeX without escape": (r'{"answer": "\frac{1}{2}"}', "1/2"),
     "json in a fence": ('```json\n{"steps": [5, 13], "final_answer": 18}\n```', "18"),
     "dictionary": ("{'answer': 18, 'n': 2}", "18"),
     # Labels

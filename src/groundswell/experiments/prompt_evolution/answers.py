@@ -80,6 +80,8 @@ _HEADING = re.compile(
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _TAG = re.compile(r"<(?:final[_ -]?)?answer>", re.I)
 _FIELD = re.compile(r'"(?:final[_ ]?)?(?:answer|result|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)', re.I)
+_UNESCAPED = re.compile(r"(?<!\\)\\(?:t?frac|text|times|boxed|right)")
+"""LaTeX in a JSON string that a model did not escape: JSON would read `\\f` and `\\t` as control characters."""
 _ENDS = (
     r"(?: ?\([^()\n]{1,40}\))?(?:\W{0,4}?(?P<colon>[:=→]|(?<=[\s*])[-–—]+>?(?= ))"
     r"|(?:,? (?:to|of|for|in|here|then|therefore|thus)\b[^\n.:=?!,]{0,80}?,?)?"
@@ -209,7 +211,7 @@ def _of_hashes(line: str, rest: str) -> str:
 
 def _unquoted(field: str) -> str:
     try:
-        return str(json.loads(field))
+        return field.strip('"') if _UNESCAPED.search(field) else str(json.loads(field))
     except ValueError:
         return field.strip('"')
 
