@@ -156,9 +156,14 @@ def test_answers_that_are_words_need_another_metric() -> None:
 def test_a_configuration_gives_the_same_run_without_the_files(cli: CommandLine) -> None:
     write_problems(9, answer="1 + {0} is\n#### {0}")
     Path("seed.txt").write_text("Add up.")
+    Path("sealed.jsonl").write_text('{"question": "How much is 2 + 2?", "answer": "4"}')
     words = (
         "--task",
         "mine.jsonl",
+        "--test-file",
+        "sealed.jsonl",
+        "--question-template",
+        r"Sum:\n{question}",
         "--seed-prompt",
         "@seed.txt",
         "--baselines",
@@ -168,13 +173,16 @@ def test_a_configuration_gives_the_same_run_without_the_files(cli: CommandLine) 
     )
     written = cli("evolve", *words, "--seed", "4", "--print-config").stdout
     Path("mine.jsonl").unlink()
+    Path("sealed.jsonl").unlink()
     Path("seed.txt").unlink()
     Path("config.toml").write_text(written)
     assert cli("evolve", "--config", "config.toml", "--print-config").stdout == written
     said = tomllib.loads(written)
     assert (said["model"], said["operators"]) == (["emulated/gpt-4o-mini"], {"swap": 2.0, "insert": 1.0})
     assert (said["seed_prompt"], said["baselines"]) == (["Add up."], ["none"])
-    assert sizes_of(from_data(**said).settings) == [2, 2, 5]
+    problems = from_data(**said).settings.problems
+    assert (len(problems.train), len(problems.validation), len(problems.test)) == (4, 5, 1)
+    assert problems.test[0].question == "Sum:\nHow much is 2 + 2?"
 
 
 def test_problems_may_be_given_as_data() -> None:
@@ -189,6 +197,84 @@ def test_problems_may_be_given_as_data() -> None:
         from_data(task=["prices", *rows])
     with pytest.raises(SettingsError, match="HTTP requests cannot import modules"):
         from_data(metric="unheard_of:it")
+
+
+def write_splits() -> None:
+    """A dataset in a folder, as it is downloaded."""
+    Path("set").mkdir()
+    for at, name in enumerate(("train", "test")):
+        rows = [{"context": "Add.", "q": f"What is {n + 50 * at} + 1?", "answer": n + 50 * at + 1} for n in range(10)]
+        with Path(f"set/{name}-00000-of-00001.parquet").open("wb") as out:
+            write_table(out, "parquet", rows)
+
+
+TEMPLATE = r"{context}\n\nQ: {q}"
+
+
+@pytest.mark.parametrize("task", ["set", "set/*.parquet"])
+def test_the_files_of_a_folder_say_the_sets(task: str) -> None:
+    write_splits()
+    found = ready(task=task, question_template=TEMPLATE)
+    problems = found.settings.problems
+    assert sizes_of(found.settings) == [5, 5, 10]
+    assert {each.answer for each in problems.test} == {str(n) for n in range(51, 61)}
+    assert problems.train[0].question.startswith("Add.\n\nQ: What is ")
+    assert found.notes[1:3] == (
+        f"{task}: 10 train, 10 test problems; used are 5 for training, 5 for validation and 10 for the held-out test.",
+        "There are no validation problems of their own: they are drawn from train.",
+    )
+    assert sizes_of(settings_of(task=task, question_field="q", train="2", validation="3", test="4")) == [2, 3, 4]
+
+
+def test_a_family_is_a_family_even_if_a_folder_has_its_name() -> None:
+    Path("prices").mkdir()
+    assert settings_of(task="prices").problems.source == "prices; difficulty 3"
+
+
+def test_a_test_file_is_the_held_out_test() -> None:
+    write_problems(20)
+    Path("sealed.csv").write_text("question,answer\nWhat is 70 + 1?,71\nWhat is 71 + 1?,72\nWhat is 72 + 1?,73\n")
+    found = ready(task="mine.jsonl", test_file="sealed.csv")
+    assert sizes_of(found.settings) == [10, 10, 3]
+    assert {each.answer for each in found.settings.problems.test} == {"71", "72", "73"}
+    assert found.settings.problems.source == "mine.jsonl; test: sealed.csv"
+    assert sizes_of(settings_of(task="mine.jsonl", test_file="sealed.csv", test="2", train="4", validation="5")) == [
+        4,
+        5,
+        2,
+    ]
+    with Path("sealed.csv").open("a") as out:
+        out.write("what is  3 + 1?,4\nWHAT IS 4 + 1?,5\n")
+    said = (
+        r"^--test-file sealed.csv: 2 of the 5 problems for the held-out test are also in train, for example 'what is  3"
+    )
+    with pytest.raises(SettingsError, match=said):
+        ready(task="mine.jsonl", test_file="sealed.csv")
+
+
+def test_splits_and_tests_may_be_given_as_data() -> None:
+    rows = [{"c": "Add.", "q": f"What is {n} + 1?", "answer": n + 1} for n in range(9)]
+    marked = [row | {"split": "test" if at < 3 else "train"} for at, row in enumerate(rows)]
+    template = {"question_template": "{c}\n{q}"}
+    for task in (marked, {"lines": json.dumps(marked), "source": "mine.json"}):
+        found = from_data(task=task, **template).settings.problems
+        assert {each.answer for each in found.test} == {"1", "2", "3"}
+    for test in (rows[:3], {"lines": "\n".join(map(json.dumps, rows[:3]))}):
+        found = from_data(task=rows[3:], test_file=test, **template).settings.problems
+        assert {each.answer for each in found.test} == {"1", "2", "3"}
+        assert found.test[0].question.startswith("Add.\nWhat")
+
+
+def test_a_request_names_no_files_of_the_server() -> None:
+    write_problems(20)
+    write_splits()
+    for named in ("mine.jsonl", "set", "set/*.parquet"):
+        with pytest.raises(SettingsError, match=r"^task (mine.jsonl|set).*: must be"):
+            from_data(task=named)
+        with pytest.raises(SettingsError, match="unknown problem family"):
+            from_data(task=[named])
+        with pytest.raises(SettingsError, match=r"^test_file .*: must be"):
+            from_data(task=[{"question": "Why?", "answer": "1"}], test_file=named)
 
 
 def test_records_of_evaluations_go_on_where_there_are_some() -> None:
@@ -258,6 +344,23 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--task", "three.jsonl"], "error: --task three.jsonl: has 3 problems, but at least 4 are needed"),
         (["--task", "mine.jsonl", "--test", "15"], "error: --task mine.jsonl: has 20 problems, but 200 for training"),
         (["--task", "mine.jsonl", "--difficulty", "2"], "error: --difficulty 2: only applies to generated problems"),
+        (["--test-file", "mine.jsonl"], "error: --test-file: only applies to your own problems, but task is all"),
+        (["--task", "mine.jsonl", "--test-file", "none.jsonl"], "error: --test-file none.jsonl: No such file"),
+        (["--task", "mine.jsonl", "--test-file", "three.jsonl"], "error: --test-file three.jsonl: 3 of the 3 problems"),
+        (["--task", "empty"], "error: --task empty: no files of problems there"),
+        (["--task", "none/*.csv"], "error: --task none/*.csv: no files of problems there"),
+        (
+            ["--task", "mine.jsonl", "--question-template", "{context} {question}"],
+            "line 1: column 'context' of --question-template is missing (found: 'question', 'answer')",
+        ),
+        (
+            ["--task", "mine.jsonl", "--question-template", "{question"],
+            "error: --question-template: '{' at character 1",
+        ),
+        (
+            ["--task", "mine.jsonl", "--question-template", "{question}", "--question-field", "q"],
+            "error: --question-template: already says which columns make the question; omit --question-field",
+        ),
         (["--answer-field", "a"], "error: --answer-field: only applies to your own problems, but task is all"),
         (["--difficulty", "6"], "error: --difficulty 6: must be at most 5"),
         (["--train", "0"], "error: --train 0: must be at least 1"),
@@ -283,6 +386,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
 def test_a_message_names_the_flag(cli: CommandLine, words: list[str], message: str) -> None:
     write_problems(20)
     write_problems(3, "three.jsonl")
+    Path("empty").mkdir()
     assert message in cli("evolve", *words, status=2).stderr
     assert not cli.store.exists() or not cli.json("runs", "list")["runs"]
 

@@ -8,20 +8,23 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import groundswell
-from groundswell import Fault, FaultKind, RunOptions
+from groundswell import Fault, FaultKind, Reply, Request, RunOptions
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.documented import AsyncLLMInterface, engine_options
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.solving import Solved
-from tests.experiments.prompt_evolution.stage import PATIENCE, Deaf, Emulated
+from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Deaf, Emulated
 from tests.transports.scene import environment
 
 PROBLEMS = generated(sizes=Sizes(20, 1, 1), seed=7)
@@ -80,6 +83,21 @@ def test_another_model_can_be_named(tmp_path: Path) -> None:
     model = Emulated()
     asked(tmp_path / "runs.db", lambda llm: llm.solve(PROMPT, PROBLEMS.train[:2]), script=model, model="other")
     assert {each.model for each in model.asked} == {"other"}
+
+
+@pytest.mark.parametrize(("ends", "cut"), [(("stop", "stop"), False), (("stop", "length"), True)])
+def test_a_reply_that_was_cut_off_is_marked(tmp_path: Path, ends: tuple[str, str], cut: bool) -> None:
+    settings = msgspec.structs.replace(SMALL, models=("a", "b"))
+
+    async def script(request: Request) -> Reply:
+        return Reply("So there are", finish=ends[request.model == "b"])
+
+    async def work() -> Cell:
+        async with groundswell.open(tmp_path / "runs.db", script=script) as engine, engine.run("it") as run:
+            examiner = Examiner(run, settings, Costs(run))
+            return (await examiner.met(Genome.of(PROMPT), "train", range(1)))[0]
+
+    assert asyncio.run(work()).cut is cut
 
 
 def test_it_must_be_open(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ class Cell(NamedTuple):
     """What the metric says about the reply."""
     given: bool = False
     """Whether no score was asked for, for example because the prompt contains the problem as an example."""
+    cut: bool = False
+    """Whether the reply of a model was cut off at the maximum number of tokens."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
@@ -133,6 +135,7 @@ class Examiner:
         if missing is not None:
             return Cell(None, why=missing.message or missing.kind.value, usd=usd, judged=judged)
         n = len(found)
+        self.cut += sum(each.cut for each in found)
         return Cell(
             sum(each.score for each in found) / n,
             sum(each.input_tokens for each in found) / n,
@@ -142,6 +145,7 @@ class Examiner:
             each=tuple(each.score for each in found),
             judged=judged,
             feedback=next((each.feedback for each in found if each.feedback and each.score < 1), ""),
+            cut=any(each.cut for each in found),
         )
 
     async def _judged(self, solved: Solved) -> Spent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,17 @@ from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric, try_metric
 from groundswell.experiments.prompt_evolution.options import Evolve, Lines, Speed
-from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated, picked, shared_out
+from groundswell.experiments.prompt_evolution.problems import (
+    SETS,
+    Problem,
+    Problems,
+    Sizes,
+    fitting,
+    generated,
+    picked,
+    pools_of,
+    shared_out,
+)
 from groundswell.experiments.prompt_evolution.reading import Evolved, read_evolution
 from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED
 from groundswell.experiments.results import Blocks
@@ -31,7 +41,6 @@ from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 from groundswell.store.tables import Located, json_rows
 
-SETS = ("train", "validation", "test")
 AS_CALLED = (
     *("population_size", "max_generations", "selection", "tournament_size", "elite_size", "fitness", "racing"),
     *("finalists", "target_fitness", "min_diversity", "max_asks", "max_usd", "temperature", "metric"),
@@ -118,17 +127,14 @@ def _baselines(named: Sequence[str]) -> tuple[str, ...]:
 def _problems(options: Evolve, seed: int) -> tuple[Problems, Sequence[str]]:
     """Generated problems, or the user's own; and notes on how they were split."""
     task = options.task
-    if isinstance(task, Lines):
-        return _own(options, json_rows(io.StringIO(task.lines, newline="\n")), task.source, seed)
-    named = [each for each in task if isinstance(each, str)]
-    if not named and task:
-        rows = ((f"problem {number}", row) for number, row in enumerate(task, 1) if isinstance(row, dict))
-        return _own(options, rows, "", seed)
+    named = [] if isinstance(task, Lines) else [each for each in task if isinstance(each, str)]
+    if isinstance(task, Lines) or (task and not named):
+        return _own(options, *_rows(task), seed)
     if len(named) < len(task):
         raise SettingsError(
             "task: contains both names of problem families and problems of your own; use one or the other", field="task"
         )
-    for name in ("question_field", "answer_field"):
+    for name in ("question_field", "question_template", "answer_field", "test_file"):
         if getattr(options, name) is not None:
             raise SettingsError(
                 f"{name}: only applies to your own problems, but task is {', '.join(named)}; omit it", field=name
@@ -153,7 +159,7 @@ def _sizes(options: Evolve) -> Sizes:
 
 
 def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tuple[Problems, Sequence[str]]:
-    """The user's own problems. If there are fewer than the default sizes need, all are split 1:1:2."""
+    """The user's own problems, and notes on how they were split."""
     if options.difficulty is not None:
         raise SettingsError(
             f"difficulty {options.difficulty}: only applies to generated problems, but these come "
@@ -161,26 +167,66 @@ def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tu
             field="difficulty",
         )
     where = f"task {source}".strip()
-    fields = {"question": options.question_field or "question", "answer": options.answer_field or "answer"}
-    found = picked(rows, where, **fields)
-    _check_numbers(options, found)
-    sizes, notes = _sizes(options), []
-    if sizes.whole > len(found) and all(getattr(options, name) is None for name in SETS):
-        if len(found) < FEWEST:
-            raise SettingsError(
-                f"{where}: has {len(found)} problems, but at least {FEWEST} are needed; add more problems", field="task"
-            )
-        quarter = len(found) // 4
-        sizes = Sizes(quarter, quarter, len(found) - 2 * quarter)
-        notes = [
-            f"{source or 'task'} has {len(found):,} problems: {quarter:,} for training, {quarter:,} for validation and "
-            f"{sizes.test:,} for the held-out test. Set train, validation and test for another split."
-        ]
+    found, test, test_source = _picked(options, rows, where), list[Problem](), ""
+    if options.test_file is not None:
+        rows, test_source = _rows(options.test_file)
+        test = _picked(options, rows, f"test_file {test_source}".strip(), field="test_file")
+    _check_numbers(options, [*found, *test])
     try:
-        return shared_out(found, sizes, seed, source=source), notes
+        pools = pools_of(found, test)
     except SettingsError as error:
-        said = str(error).removeprefix(source or "problems")
+        about_test = test and error.field == "test"
+        said = f"test_file {test_source}".strip() if about_test else where
+        raise SettingsError(f"{said}: {error}", field="test_file" if about_test else "task") from error
+    asked = {name: value for name in SETS if (value := getattr(options, name)) is not None}
+    if test:
+        asked.setdefault("test", len(test))
+    if len(pools) == 1 and not asked and len(found) < FEWEST:
+        raise SettingsError(
+            f"{where}: has {len(found)} problems, but at least {FEWEST} are needed; add more problems", field="task"
+        )
+    sizes = fitting(pools, asked)
+    drawn = "; test: ".join((source, *([test_source or "given"] if test else [])))
+    try:
+        problems = shared_out(found, sizes, seed, source=drawn, test=test)
+    except SettingsError as error:
+        said = str(error).removeprefix(drawn or "problems")
         raise SettingsError(f"{where}{said} (train, validation, test)", field="task") from error
+    splits = {each.split for each in found}
+    return problems, [] if asked and len(pools) == 1 else _split_notes(pools, splits, sizes, drawn or "task")
+
+
+def _rows(given: Sequence[Any] | Lines) -> tuple[Iterable[Located], str]:
+    """The rows of problems that were given, each with its place, and the name of their file."""
+    if isinstance(given, Lines):
+        return json_rows(io.StringIO(given.lines, newline="\n")), given.source
+    return ((f"problem {number}", row) for number, row in enumerate(given, 1)), ""
+
+
+def _picked(options: Evolve, rows: Iterable[Located], where: str, field: str = "task") -> list[Problem]:
+    if options.question_template is not None and options.question_field is not None:
+        raise SettingsError(
+            "question_template: already says which columns make the question; omit question_field",
+            field="question_template",
+        )
+    fields = {"question": options.question_field or "question", "answer": options.answer_field or "answer"}
+    return picked(rows, where, **fields, template=options.question_template, field=field)
+
+
+def _split_notes(pools: Mapping[str, Sequence[Problem]], splits: Set[str], sizes: Sizes, source: str) -> list[str]:
+    """How problems were split, if it is not the default split."""
+    used = f"{sizes.train:,} for training, {sizes.validation:,} for validation and {sizes.test:,} for the held-out test"
+    if len(pools) == 1:
+        whole = f"{source} has {len(pools['train']):,} problems: {used}."
+        return [] if sizes == Sizes() else [f"{whole} Set train, validation and test for another split."]
+    notes = [
+        f"{source}: {', '.join(f'{len(pool):,} {name}' for name, pool in pools.items())} problems; used are {used}."
+    ]
+    if "validation" not in pools:
+        notes.append("There are no validation problems of their own: they are drawn from train.")
+    if len(splits) > 1 and "test" not in splits and "validation" not in pools:
+        notes.append("There is no test split: the validation split is the held-out test.")
+    return notes
 
 
 def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:

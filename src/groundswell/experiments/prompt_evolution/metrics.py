@@ -14,7 +14,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.named import Named
-from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
+from groundswell.experiments.prompt_evolution.answers import after_thinking, extracted, same_number, says
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.program.source import identity
 from groundswell.program.tally import Tally, tallied
@@ -125,11 +125,11 @@ def number(reply: str, problem: Problem) -> float:
 @metric("text")
 def text(reply: str, problem: Problem) -> float:
     """1 if the answer in the reply, or the whole reply, is the correct text."""
-    found = extracted(reply)
-    return float(same_text(reply, problem.answer) or (found is not None and same_text(found, problem.answer)))
+    return float(says(reply, problem.answer))
 
 
 @metric("contains")
 def contains(reply: str, problem: Problem) -> float:
     """1 if the correct answer occurs in the reply."""
-    return float(" ".join(problem.answer.casefold().split()) in " ".join(reply.casefold().split()))
+    said = after_thinking(reply).casefold()
+    return float(" ".join(problem.answer.casefold().split()) in " ".join(said.split()))

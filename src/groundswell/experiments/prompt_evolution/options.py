@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta
 
+from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place
 from groundswell.experiments.prompt_evolution.config import PRESETS, Fitness
-from groundswell.experiments.prompt_evolution.families import EASIEST, HARDEST
+from groundswell.experiments.prompt_evolution.families import EASIEST, FAMILIES, HARDEST
 from groundswell.experiments.prompt_evolution.population import SELECTIONS
+from groundswell.experiments.prompt_evolution.problems import is_pattern, rows_in
 from groundswell.experiments.prompt_evolution.settings import BASELINES
-from groundswell.store.tables import format_of, read_table, write_table
+from groundswell.store.tables import Located, format_of, read_table, write_table
 
 TASK, SEARCH, STOPS, SPEED = "Task", "Search", "Stopping", "Concurrency"
 
@@ -27,16 +29,38 @@ class Lines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _read_task(text: str, place: Place) -> Any:
-    """Names of problem families, or the problems of a file as JSON."""
+    """Names of problem families, or the problems of a file, a folder or a pattern as JSON."""
     named = text.strip()
-    format = format_of(named)
-    if format in ("csv", "tsv", "parquet") and place.file(named).is_file():
-        rows, held = read_table(place.file(named), format), io.BytesIO()
-        write_table(held, "json", (row for _, row in rows))
-        return {"lines": held.getvalue().decode(), "source": named}
-    if format is not None or place.file(named).is_file():
-        return {"lines": place.text_of(named), "source": named}
-    return named.split(",")
+    path = place.file(named)
+    if named not in (*FAMILIES, "all") and (path.is_dir() or is_pattern(path)):
+        return _as_lines(rows_in(path), named, place)
+    return _read_file(named, place) if format_of(named) is not None or path.is_file() else named.split(",")
+
+
+def _read_file(text: str, place: Place) -> Any:
+    """The problems of a file as JSON. JSON stays as it is, so that errors name its lines."""
+    path, format = place.file(text), format_of(text)
+    if format in ("csv", "tsv", "parquet") and path.is_file():
+        return _as_lines(read_table(path, format), text, place)
+    return {"lines": place.text_of(text), "source": text}
+
+
+def _as_lines(rows: Iterable[Located], named: str, place: Place) -> dict[str, str]:
+    held, found = io.BytesIO(), list[dict[str, Any]]()
+    try:
+        for where, row in rows:
+            if isinstance(row, ValueError):
+                raise SettingsError(f"{named}: {where}: {row}")
+            found.append(row)
+    except SettingsError as error:
+        raise SettingsError(f"{place.spelled} {error}") from error
+    write_table(held, "json", found)
+    return {"lines": held.getvalue().decode(), "source": named}
+
+
+def _read_template(text: str, _: Place) -> str:
+    """On a command line, a line break is easier to write as an escape sequence."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _read_prompt(text: str, place: Place) -> str:
@@ -128,14 +152,26 @@ class Evolve(Speed, frozen=True, kw_only=True):
         Meta(
             description="Problems to solve: a file, or families of generated word problems. Families are arithmetic, "
             "comparison, groups, prices, quantity, rates and sharing, separated by commas, or all. A file has the "
-            "columns question and answer, as in GSM8K (JSON lines, a JSON array, CSV, TSV or Parquet)."
+            "columns question and answer, as in GSM8K (JSON lines, a JSON array, CSV, TSV or Parquet). In a folder, or "
+            "with a pattern such as data/*.parquet, names of files such as train and test say which set their problems "
+            "belong to; so does a column split."
         ),
-        Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=_read_task, also=["families"], completes="files"),
+        Flag(
+            metavar="NAMES|FILE|FOLDER", group=TASK, usual=True, read=_read_task, also=["families"], completes="files"
+        ),
     ] = ("all",)
     question_field: Annotated[
         str | None,
         Meta(description="Name of the question column in the file. (question)"),
         Flag(metavar="NAME", group=TASK),
+    ] = None
+    question_template: Annotated[
+        str | None,
+        Meta(
+            description="Template that makes the question of several columns, such as "
+            "'{context}\\n\\nQ: {question}', instead of --question-field."
+        ),
+        Flag(metavar="TEXT", group=TASK, read=_read_template),
     ] = None
     answer_field: Annotated[
         str | None,
@@ -144,6 +180,14 @@ class Evolve(Speed, frozen=True, kw_only=True):
             "the answer. (answer)"
         ),
         Flag(metavar="NAME", group=TASK),
+    ] = None
+    test_file: Annotated[
+        tuple[dict[str, Any], ...] | Lines | None,
+        Meta(
+            description="File with the problems of the held-out test, in the same form. All of them are used, unless "
+            "--test says fewer. None of them may be among the other problems."
+        ),
+        Flag(metavar="FILE", group=TASK, read=_read_file, completes="files"),
     ] = None
     metric: Annotated[
         str,

@@ -40,6 +40,8 @@ class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
     """Requests that the metric made."""
     feedback: str = ""
     """What the metric says about the reply."""
+    cut: bool = False
+    """Whether the reply was cut off at the maximum number of tokens."""
 
 
 @program("prompt_evolution/solve", version=1)
@@ -63,4 +65,5 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
         reply.text[-SHOWN:],
         found.judged,
         found.feedback,
+        reply.finish == "length",
     )
