@@ -33,20 +33,35 @@ async def ask(trial: Trial, spec: Asked) -> Reply:
 
 
 class Trials:
-    """The trials of a run, by their specs. A spec that was submitted before has the outcome that it had then."""
+    """The trials of a run, by their specs. A spec that was submitted before has the outcome that it had then.
 
-    def __init__(self, run: SyncRun) -> None:
+    The methods are coroutines of the run's event loop: `run.wait` calls them from any thread.
+
+    `gather`: seconds without a new trial before trials are started, so that those of several threads share a batch.
+    """
+
+    def __init__(self, run: SyncRun, gather: float = 0.0) -> None:
         self.run = run
+        self._gather = gather
+        self._latest = 0.0
         self._begun: dict[str, asyncio.Task[Outcome[Any]]] = {}
 
     async def outcome(self, program: Program[S, R], spec: S) -> Outcome[R]:
-        """The outcome of a program on a spec. Call this on the event loop of the run."""
+        """The outcome of a program on a spec."""
         key = f"{program.name}/{blake2b(canonical(spec), digest_size=12).hexdigest()}"
         task = self._begun.get(key)
         if task is None:
-            task = self._begun[key] = asyncio.ensure_future(self.run.run.submit(program, spec, key=key))
+            task = self._begun[key] = asyncio.ensure_future(self._submitted(program, spec, key))
         return await asyncio.shield(task)  # a caller that gives up must not cancel it for others
 
     async def reply(self, request: Chat, sample: str = "") -> Reply:
-        """The reply to a request. Call this on the event loop of the run. Raises `TrialMissing` if it failed."""
+        """The reply to a request. Raises `TrialMissing` if it failed."""
         return (await self.outcome(ask, Asked(request, sample))).unwrap()
+
+    async def _submitted(self, program: Program[S, R], spec: S, key: str) -> Outcome[R]:
+        run = self.run.run
+        if self._gather and not await run.journal.find([key]):
+            self._latest = run.loop.time()
+            while (left := self._latest + self._gather - run.loop.time()) > 0:
+                await asyncio.sleep(left)
+        return await run.submit(program, spec, key=key)
