@@ -28,8 +28,7 @@ EVERY = 5.0
 PATIENCE = 60.0
 """Seconds that `close` waits for a slow server."""
 LONGEST = 250
-MOST_VALUES = 20
-"""Longer texts are cut, and only the length of longer lists is logged."""
+"""Characters of a parameter. Longer texts are cut, and of longer lists only the length is logged."""
 
 
 class Log(Protocol):
@@ -207,11 +206,9 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
         for key, each in value.items():
             yield from _flat(f"{name}.{key}" if name else key, each)
     elif isinstance(value, list):
-        short = len(value) <= MOST_VALUES and not any(isinstance(each, dict | list) for each in value)
-        yield name, _cut(", ".join(map(str, value)) if short else f"{len(value):,} items")
+        plain = not any(isinstance(each, dict | list) for each in value)
+        text = ", ".join(map(str, value)) if plain else msgspec.json.encode(value).decode()
+        yield name, text if len(text) <= LONGEST else f"{len(value):,} items"
     elif value is not None:
-        yield name, _cut(str(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+        text = str(value)
+        yield name, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -89,7 +89,8 @@ def run_and_report(
     if choices.account:
         load_here(choices.account)  # report a wrong flag before a run exists
     with contextlib.ExitStack() as trackers:  # they end last, with the files of the report
-        heard = [*listeners, *(trackers.enter_context(_tracker(name, flags.store)) for name in dict.fromkeys(log))]
+        heard: list[Listener] = [*listeners]
+        heard += [trackers.enter_context(_tracker(name, flags.store)) for name in dict.fromkeys(log)]
         above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
         with above:  # output of an experiment must not mix with the JSON
             ended = None

@@ -1,0 +1,31 @@
+"""A bridge whose package is not installed says what to install, before anything is sent."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import pytest
+
+from groundswell.errors import SettingsError
+from tests.cli.conftest import CommandLine
+
+
+@pytest.mark.parametrize("package", ["gepa", "dspy", "mlflow", "wandb"])
+def test_a_package_that_is_not_installed_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, f"groundswell.bridges.{package}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SettingsError, match=rf"this needs {package}, .* pip install 'groundswell\[{package}\]'"):
+        import_module(f"groundswell.bridges.{package}")
+
+
+def test_no_run_is_created_without_it(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "groundswell.bridges.wandb", raising=False)
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    said = cli("ask", "Hello", "-m", "emulated/keeper", "--log", "wandb", status=2).stderr
+    assert "pip install 'groundswell[wandb]'" in said
+    assert not cli.store.exists()
+
+
+def test_other_trackers_are_refused(cli: CommandLine) -> None:
+    assert "mlflow" in cli("ask", "Hello", "-m", "emulated/keeper", "--log", "paper", status=2).stderr
