@@ -12,6 +12,8 @@ from groundswell.experiments.prompt_evolution.population import Member
 
 SEED = "seed"
 """The name of the seed prompt in comparisons."""
+LEVEL = 0.05
+"""Level of significance."""
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -93,8 +95,38 @@ class Gain(msgspec.Struct, frozen=True):
     """The p-value, adjusted for the number of comparisons (Holm)."""
     n: int
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is significant: both p-value and interval must agree."""
+        unclear = self.low is not None and self.high is not None and self.low <= 0 <= self.high
+        return self.value is not None and self.p < LEVEL and not unclear
+
 
 Ahead = Literal["ahead", "behind", "open"]
+
+
+class Polish(msgspec.Struct, frozen=True):
+    """The attempt to shorten the chosen prompt and to correct its language."""
+
+    genome: Genome
+    before: float
+    """Validation score of the chosen prompt."""
+    after: float | None
+    """Validation score of the corrected prompt; None if it is missing."""
+    kept: bool
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A sentence or an example of the shipped prompt, and what it contributes.
+
+    `value` is the validation score of the prompt minus its score without this part, on the same problems.
+    """
+
+    text: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -105,19 +137,32 @@ class Analysis(msgspec.Struct, frozen=True):
     gains: tuple[Gain, ...]
     front: tuple[Finalist, ...]
     """The Pareto front of all finalists over accuracy, tokens and cost."""
+    shipped: str = "evolution"
+    """The prompt to deploy, by its name in `tested`: seed, or the search that found it."""
+    why_shipped: str = ""
+    polish: Polish | None = None
+    parts: tuple[Part, ...] = ()
+    """What each sentence of the shipped prompt contributes."""
+    why_no_parts: str = ""
+    cut: int = 0
+    """Replies of the whole run that were cut off at the token limit."""
+
+    @property
+    def deployed(self) -> Tested:
+        """The prompt to deploy on the held-out test."""
+        return next(each for each in self.tested if each.name == self.shipped)
 
     @property
     def evolution(self) -> Searched:
         """The evolution itself."""
         return self.searches[0]
 
-    def standing(self, over: str, level: float = 0.05) -> Ahead:
-        """Whether the evolved prompt is significantly better or worse: both p-value and interval must agree."""
+    def standing(self, over: str) -> Ahead:
+        """Whether the evolved prompt is significantly better or worse."""
         gain = next(each for each in self.gains if each.over == over)
-        unclear = gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high
-        if gain.value is None or gain.p >= level or unclear:
+        if not gain.is_clear:
             return "open"
-        return "ahead" if gain.value > 0 else "behind"
+        return "ahead" if (gain.value or 0.0) > 0 else "behind"
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:

@@ -365,8 +365,8 @@ def curves(found: Evolved) -> Figure:
         caption=f"Above: {drawings.fitness_word(found)} of the best candidate so far and mean of the population, on "
         f"the {numbers.plural(len(found.settings.problems.train), 'training problem')}, by requests used. Below: the "
         "spread, which is the mean word distance between two candidates, from 0 (the same words) to 1 (no words in "
-        f"common). The evolution keeps {numbers.plural(found.settings.population_size, 'candidate')}; the baseline "
-        "searches keep every candidate that racing did not drop. Training scores of selected candidates are too high; "
+        f"common). The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}; the "
+        "baseline searches keep every candidate that racing did not drop. Training scores of selected candidates are too high; "
         "only the held-out test shows which prompt is better.",
         columns={
             **{"search": "text", "births": "count", "asks": "count", "best": kind, "mean": kind},
@@ -635,15 +635,19 @@ def _settings(found: Evolved) -> Iterator[tuple[str, str]]:
     yield "metric", settings.metric
     yield "fitness", "accuracy" if found.is_accuracy else _weights(msgspec.structs.asdict(settings.fitness))
     yield "seed prompts", f"{len(settings.seeds):,}"
-    yield "population", f"{settings.population_size:,}, with an elite of {settings.elite:,}"
-    yield "candidates", f"at most {settings.births:,}: {settings.max_generations:,} generations"
-    yield "evaluated at the same time", numbers.plural(settings.genome_batch_size, "candidate")
+    shape = settings.shape
+    if shape.asks is not None:
+        yield "budget of each search", f"{shape.asks:,} requests, including those for choosing its winner"
+    yield "population", f"{shape.population_size:,}, with an elite of {settings.elite:,}"
+    if shape.births is not None:
+        yield "candidates", f"at most {shape.births:,}: {settings.max_generations or 0:,} generations"
+    yield "evaluated at the same time", numbers.plural(shape.window, "candidate")
     by_tournament = settings.selection == "tournament"
     yield "parent selection", f"tournament of {settings.tournament}" if by_tournament else settings.selection
-    yield "operators", _weights(settings.operators)
+    yield "operators", _weights(settings.operators) + ("; rates follow what has worked" if settings.adapt else "")
     yield "racing", _races(found)
     yield "stops early", _stops(found)
-    yield "finalists", f"{settings.finalists:,} of each search"
+    yield "finalists", f"{shape.finalists:,} of each search, on {shape.validation:,} validation problems"
     yield "compared with", ", ".join(map(search_name, settings.baselines)) or "the seed prompt only"
     yield "temperature", "provider default" if settings.temperature is None else f"{settings.temperature:g}"
     yield "reply tokens", f"at most {settings.max_tokens:,}"
@@ -657,7 +661,8 @@ def _races(found: Evolved) -> str:
     rules = found.settings.rules
     if not rules.racing:
         return "off: every candidate was evaluated on all problems"
-    blocks = f"first block of {rules.block:,} problems, each further block {rules.growth:g} times larger"
+    block = found.settings.shape.block
+    blocks = f"first block of {block:,} problems, each further block {rules.growth:g} times larger"
     return f"{blocks}; p threshold {rules.doubt:g}"
 
 
@@ -669,6 +674,7 @@ def _stops(found: Evolved) -> str:
         "at a spread of {:g}": stops.least_spread,
         "after {:,} requests": stops.asks,
         "after ${:g}": stops.usd,
+        "after {:g} seconds": stops.seconds,
     }
     return "; ".join(words.format(value) for words, value in limits.items() if value is not None) or "never"
 

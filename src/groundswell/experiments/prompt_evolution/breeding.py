@@ -2,43 +2,71 @@
 
 | operator | parents | task of the model |
 |---|---|---|
-| paraphrase | 1 | rephrase the prompt |
-| reflect | 1 | improve the prompt, given problems that it failed on |
+| reflect | 1 | improve the prompt, given problems that it failed on and some that it solved |
 | combine | 2 | combine the strengths of both prompts |
+| paraphrase | 1 | rephrase the prompt |
+| polish | 1 | shorten the prompt and correct its language; used once, on the winner |
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from groundswell.errors import MalformedReply
+from groundswell.errors import MalformedReply, SettingsError
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Trial, program
 
 FILE = Path(__file__).with_name("operators.toml")
-PARENTS: dict[str, int] = {"paraphrase": 1, "reflect": 1, "combine": 2}
-LONGEST = 6_000
+PARENTS: dict[str, int] = {"reflect": 1, "combine": 2, "paraphrase": 1}
+"""Model operators of a search, with their number of parents."""
+POLISH = "polish"
+LONGEST = 20_000
 """Maximum length of a written prompt, in characters."""
 SHOWN = 200
 """Characters of an unusable reply that are quoted."""
 _TAGGED = re.compile(r"<prompt>((?:(?!<prompt>).)*)</prompt>", re.S | re.I)
 _BEGUN = re.compile(r"<prompt>(.*)", re.S | re.I)
 _FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
+_FIELD = re.compile(r"\{(prompt|other|task|failures|successes)\}")
+FIELDS = ("prompt", "failures")
+"""Fields that a template of one's own must have."""
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """A problem that a prompt failed on, with the reply."""
+class Writing(msgspec.Struct, frozen=True, kw_only=True):
+    """How the writer is asked."""
+
+    temperature: float | None = 1.0
+    max_tokens: int = 2_000
+    failures: int = 5
+    """Maximum number of failed problems that are shown."""
+    successes: int = 2
+    """Maximum number of solved problems that are shown."""
+    template: str = ""
+    """Message for `reflect`, with the fields {prompt}, {failures}, {successes} and {task}. Empty: the built-in one."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_tokens", 1), ("failures", 1), ("successes", 0)):
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name} {getattr(self, name)}: must be at least {least}", field=name)
+        if lacking := [name for name in FIELDS if self.template and f"{{{name}}}" not in self.template]:
+            raise SettingsError(f"template: has no {{{lacking[0]}}}; add it where it belongs", field="template")
+
+
+class Case(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A problem with the reply to a prompt, as the writer sees it."""
 
     question: str
     answer: str
     reply: str
+    working: str = ""
+    feedback: str = ""
 
 
 class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,10 +75,13 @@ class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
     operator: str
     parents: tuple[Genome, ...]
     model: str
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Case, ...] = ()
     seed: int | None = None
     temperature: float | None = 1.0
-    max_tokens: int = 800
+    max_tokens: int = 2_000
+    successes: tuple[Case, ...] = ()
+    task: str = ""
+    template: str = ""
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,16 +94,16 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @cache
-def _told() -> Mapping[str, Mapping[str, str]]:
+def _templates() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-@program("prompt_evolution/breed", version=1)
+@program("prompt_evolution/breed", version=2)
 async def breed(trial: Trial, spec: Breeding) -> Written:
     """Let a model write a prompt."""
     reply = await trial.ask(
         spec.model,
-        asked(spec),
+        message(spec),
         label=spec.operator,
         temperature=spec.temperature,
         seed=spec.seed,
@@ -88,19 +119,30 @@ async def breed(trial: Trial, spec: Breeding) -> Written:
         return Written(None, *used, f"{error}; the model wrote: {error.text[:SHOWN]}")
 
 
-def asked(spec: Breeding) -> str:
+def message(spec: Breeding) -> str:
     """The message to the model."""
-    told = _told()
-    failures = "\n".join(
-        told["failure"]["each"].strip().format(question=each.question, answer=each.answer, reply=each.reply)
-        for each in spec.failures
-    )
+    texts = _templates()
     values = {
-        "one": spec.parents[0].text,
+        "prompt": spec.parents[0].text,
         "other": spec.parents[-1].text,
-        "failures": failures or told["failure"]["none"],
+        "task": texts["about"]["task"].strip().replace("{task}", spec.task) + "\n\n" if spec.task else "",
+        "failures": _cases(spec.failures) or texts["about"]["none"],
+        "successes": _cases(spec.successes, "success") or texts["about"]["none"],
     }
-    return told["ask"][spec.operator].strip().format_map(values)
+    template = spec.template if spec.template and spec.operator == "reflect" else texts["ask"][spec.operator].strip()
+    return _FIELD.sub(lambda found: values[found[1]], template)  # one pass: a prompt may contain {failures} itself
+
+
+def _cases(cases: Sequence[Case], kind: str = "failure") -> str:
+    """The problems as the writer sees them. Parts that are not known are left out."""
+    texts = _templates()["case"]
+    found = list[str]()
+    for each in cases:
+        lines = [texts[kind].strip()]
+        lines += [texts[name].strip() for name in ("working", "feedback") if kind == "failure" and getattr(each, name)]
+        values = msgspec.structs.asdict(each)
+        found += [*(line.format_map(values) for line in lines), ""]
+    return "\n".join(found).strip()
 
 
 def prompt_in(reply: str) -> Genome:

@@ -243,7 +243,7 @@ class EvolutionController(Configured):
             test_accuracy=tested.accuracy,
             test_interval=(tested.low, tested.high),
             gain=next(each for each in analysis.gains if each.over == SEED),
-            generations=len(main.members) / settings.population_size,
+            generations=len(main.members) / settings.shape.population_size,
             births=len(main.members),
             api_calls=main.asks,
             api_efficiency=self.performance.api_efficiency,

@@ -2,7 +2,9 @@
 
 _searched    run the evolution, then the baseline searches with as many requests
 _chosen      evaluate the best genomes of a search on the validation set, and pick its winner
-_judged      evaluate the winners and the seed prompt on the held-out test
+_polished    let the writer shorten and correct the best of all winners
+_judged      evaluate the winners and the seed prompt on the held-out test, and decide which one to ship
+_ablated     measure what each sentence of the shipped prompt contributes
 over         the conditions that stop an evolution
 """
 
@@ -13,33 +15,46 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from random import Random
 
+import msgspec
+
 from groundswell.engine.run import Run
 from groundswell.errors import RunError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
     Analysis,
     Finalist,
+    Part,
+    Polish,
     Savings,
     Searched,
     mean_of,
 )
+from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
 from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
-from groundswell.experiments.prompt_evolution.population import Member, ranked
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Purse, Search
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.population import Member, Population, ranked
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Purse, Record, Search, State
+from groundswell.experiments.prompt_evolution.settings import ABLATED, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
 from groundswell.experiments.prompt_evolution.solving import solve
-from groundswell.experiments.prompt_evolution.verdict import gains, tested
+from groundswell.experiments.prompt_evolution.tokens import sentences, without_part
+from groundswell.experiments.prompt_evolution.verdict import gains, paired, tested
 
 EVOLUTION = "evolution"
 IN_VAIN = 200
-"""A baseline search stops after this many births in a row that failed or repeated a known prompt."""
+"""A search stops after this many births in a row that failed or repeated a known prompt."""
+FEWEST_PARTS = 2
+"""Minimum number of parts for an ablation."""
+PRIOR = Record(3, 60, 0.1)
+"""What an operator is taken to have gained before it is tried."""
+FLOOR = 0.05
+"""Minimum share of births for every operator that is switched on."""
 
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
@@ -48,28 +63,38 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
     with closing(Examiner(run, settings, costs)) as examiner:
-        return await _judged(run, settings, examiner, await _searched(run, settings, examiner))
+        searched = await _searched(run, settings, examiner)
+        chosen, polish = await _polished(run, settings, examiner, searched)
+        return await _judged(run, settings, examiner, searched, chosen, polish)
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
     """Run the evolution and the baseline searches."""
-    main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
-    why = await main.run(evolved, over, Purse(settings.stops.asks, settings.stops.usd))
+    main = Search(run, settings, examiner, EVOLUTION, settings.shape.population_size)
+    why = await main.run(evolved, over, _purse(settings))
     _living(main)  # raises before the baselines spend anything
     purse = Purse(main.asks)
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
-    whys = await asyncio.gather(
-        *(each.run(BASELINES[each.name], lambda it: _spent(it, main), purse) for each in others)
-    )
+    whys = await asyncio.gather(*(each.run(BASELINES[each.name], _in_vain, purse) for each in others))
     ends = [(main, why), *zip(others, whys, strict=True)]
-    run.report(0, {}, f"validating the finalists on {len(settings.problems.validation):,} problems")
+    run.report(0, {}, f"validating the finalists on {settings.shape.validation:,} problems")
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
+
+
+def _purse(settings: Evolution) -> Purse:
+    """The budget of a search without the requests for choosing and polishing its winner."""
+    shape = settings.shape
+    if shape.asks is None:
+        return Purse()
+    choosing = (shape.finalists + settings.polish) * shape.validation * len(settings.models) + settings.polish
+    return Purse(max(shape.asks // 2, shape.asks - choosing))
 
 
 async def _chosen(search: Search, why: str) -> Searched:
     """The finalists of a search, ordered by their validation score."""
-    best = _living(search)[: search.settings.finalists]
-    tried = await asyncio.gather(*(search.examiner.all(member.genome, "validation") for member in best))
+    best = _finalists(search)
+    problems = range(search.shape.validation)
+    tried = await asyncio.gather(*(search.examiner.met(member.genome, "validation", problems) for member in best))
     found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True) if not lacks(cells)]
     if not found:
         why = next(cell.why for cells in tried for cell in cells if cell.why)
@@ -89,10 +114,61 @@ async def _chosen(search: Search, why: str) -> Searched:
     )
 
 
-async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: Sequence[Searched]) -> Analysis:
+def _finalists(search: Search) -> list[Member]:
+    """The best genomes of a search; if it looks for a Pareto front, those on the front first."""
+    best = _living(search)
+    if search.settings.pareto:
+        edge = {each.born for each in front(best, lambda each: (each.fitness, -each.tokens))}
+        best.sort(key=lambda each: each.born not in edge)
+    return best[: search.shape.finalists]
+
+
+async def _polished(
+    run: Run, settings: Evolution, examiner: Examiner, searched: list[Searched]
+) -> tuple[str, Polish | None]:
+    """Choose the best of all winners and the seed prompt on the validation set, and let the writer polish it.
+
+    The polished prompt replaces the winner if its validation score is not lower. Returns the name of the choice.
+    """
+    problems = range(settings.shape.validation)
+    seed = mean_of([cell.score for cell in await examiner.met(settings.seeds[0], "validation", problems)])
+    at, best = max(enumerate(searched), key=lambda each: (each[1].winner.validation, -each[1].winner.tokens, -each[0]))
+    if seed is not None and seed >= best.winner.validation:
+        return SEED, None
+    if not settings.polish:
+        return best.name, None
+    winner, how = best.winner, settings.writing
+    spec = Breeding(
+        POLISH, (winner.genome,), settings.by, (), seed_of(run.record.seed, POLISH) % 2**31, 0.0, how.max_tokens
+    )
+    spec = msgspec.structs.replace(spec, task=settings.task)
+    outcome = await run.submit(breed, spec, key=f"{POLISH}/{best.name}")
+    new = outcome.unwrap().genome if outcome.ok else None
+    if new is None or new == winner.genome:
+        return best.name, None
+    cells = await examiner.met(new, "validation", problems)
+    after = None if lacks(cells) else mean_of([cell.score for cell in cells])
+    kept = after is not None and after >= winner.validation
+    if kept and after is not None:
+        tokens = _tokens(cells)
+        made = Finalist(winner.born, new, winner.train, after, tokens, _usd(cells))
+        searched[at] = msgspec.structs.replace(best, finalists=(made, *best.finalists))
+    return best.name, Polish(new, winner.validation, after, kept)
+
+
+async def _judged(
+    run: Run,
+    settings: Evolution,
+    examiner: Examiner,
+    searched: Sequence[Searched],
+    chosen: str,
+    polish: Polish | None,
+) -> Analysis:
     """Evaluate the seed prompt and the winner of each search on the held-out test."""
     seed = settings.seeds[0]
-    validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
+    validated = mean_of(
+        [cell.score for cell in await examiner.met(seed, "validation", range(settings.shape.validation))]
+    )
     prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
     prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
     run.report(0, {}, f"held-out test: {len(settings.problems.test):,} problems")
@@ -100,16 +176,56 @@ async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: S
     scores = {name: [cell.score for cell in cells] for name, cells in zip(prompts, met, strict=True)}
     several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}
     first = searched[0].name
+    shipped, why = _shipped(chosen, scores)
+    parts, why_no_parts = await _ablated(run, settings, examiner, prompts[shipped][0])
     return Analysis(
         tuple(searched),
         tuple(tested(name, genome, scores[name], known, several[name]) for name, (genome, known) in prompts.items()),
         gains(scores[first], {name: each for name, each in scores.items() if name != first}),
         tuple(front([final for each in searched for final in each.finalists], _goals)),
+        shipped,
+        why,
+        polish,
+        parts,
+        why_no_parts,
+        examiner.cut,
     )
 
 
+def _shipped(chosen: str, scores: Mapping[str, Sequence[float | None]]) -> tuple[str, str]:
+    """The prompt to deploy: the best on the validation set, unless the held-out test shows that another is better."""
+    others = {name: each for name, each in scores.items() if name != chosen}
+    better = [each for each in gains(scores[chosen], others) if each.is_clear and (each.value or 0.0) < 0]
+    if better:
+        best = min(better, key=lambda each: each.value or 0.0)
+        return best.over, "significantly better on the held-out test than the prompt with the best validation score"
+    return chosen, "the best score on the validation set"
+
+
+async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Genome) -> tuple[tuple[Part, ...], str]:
+    """Measure the shipped prompt without each of its sentences and examples in turn, on the validation set."""
+    texts = [*map(str.strip, sentences(genome.instruction)), *genome.examples]
+    if not settings.ablation:
+        return (), "switched off"
+    if not FEWEST_PARTS <= len(texts) <= MOST_PARTS:
+        return (), f"the prompt has {len(texts):,} parts, and {FEWEST_PARTS} to {MOST_PARTS} can be measured"
+    problems = range(min(ABLATED, settings.shape.validation))
+    run.report(0, {}, f"what each of {len(texts):,} parts of the prompt contributes: {len(problems):,} problems each")
+    whole, *without = await asyncio.gather(
+        *(
+            examiner.met(each, "validation", problems)
+            for each in (genome, *(without_part(genome, at) for at in range(len(texts))))
+        )
+    )
+    found = [
+        Part(text, *paired([cell.score for cell in whole], [cell.score for cell in cells]))
+        for text, cells in zip(texts, without, strict=True)
+    ]
+    return tuple(found), ""
+
+
 def _living(search: Search) -> list[Member]:
-    """The genomes that were evaluated on all training problems, the best first."""
+    """The genomes that were evaluated on all training problems in use, the best first."""
     living = ranked([each for each in search.members if each.fate == "lives"])
     if not living:
         raise RunError(
@@ -120,29 +236,25 @@ def _living(search: Search) -> list[Member]:
 
 def over(search: Search) -> str:
     """The reason why an evolution stops now; empty if it continues."""
-    settings, stops = search.settings, search.settings.stops
+    settings, stops, shape = search.settings, search.settings.stops, search.shape
     best = search.population.best
     if stops.target is not None and best is not None and best.fitness >= stops.target:
         return f"the target fitness of {stops.target:g} is reached"
-    if search.started >= settings.births:
-        whole = settings.max_generations
+    if best is not None and not settings.pareto and len(best.scores) == len(search.train) and best.accuracy == 1:
+        return "a candidate solves all training problems"
+    if shape.births is not None and search.started >= shape.births:
+        whole = settings.max_generations or 0
         return f"all {whole:,} generations are complete" if whole > 1 else "1 generation is complete"
-    if stops.asks is not None and search.asks >= stops.asks:
-        return f"the limit of {stops.asks:,} requests is reached"
-    if stops.usd is not None and search.usd is not None and search.usd >= stops.usd:
-        return f"the limit of ${stops.usd:g} is reached"
-    if stops.plateau is not None and search.since_better >= stops.plateau * settings.population_size:
+    if stops.plateau is not None and search.since_better >= stops.plateau * shape.population_size:
         return f"no better candidate was found for {stops.plateau:,} generation{'s' * (stops.plateau > 1)}"
-    full = len(search.population.members) == settings.population_size
+    full = len(search.population.members) == shape.population_size
     if stops.least_spread is not None and full and search.population.spread <= stops.least_spread:
         return f"the diversity of the population fell to {stops.least_spread:g} or less"
-    return ""
+    return _in_vain(search)
 
 
-def _spent(search: Search, other: Search) -> str:
-    """The reason why a baseline search stops now; empty if it continues. Its budget is what `other` used."""
-    if search.asks >= other.asks:
-        return f"the budget of {other.asks:,} requests is used"
+def _in_vain(search: Search) -> str:
+    """The reason why a search stops that finds no new prompts."""
     lately = search.members[-IN_VAIN:]
     if len(lately) == IN_VAIN and not any(each.asks and each.fate != "failed" for each in lately):
         return f"no new prompt was found in {IN_VAIN:,} candidates"
@@ -150,14 +262,46 @@ def _spent(search: Search, other: Search) -> str:
 
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
-    """Plan a birth of the evolution: parents are selected from the population, or from the seeds while it is empty."""
-    settings, population = search.settings, search.known_to(number)
-    operator = _operator(settings, draw)
-    if not population.members:
+    """Plan a birth of the evolution: parents are selected from the population."""
+    settings, state = search.settings, search.state_for(number)
+    if not state.population.members:
         seeds = search.seeds_of(number)
-        return Plan((operator,), (draw.choice(seeds), draw.choice(seeds)))
-    one, other = (population.parent(settings.selection, settings.tournament, draw) for _ in range(2))
-    return Plan((operator,), (one, other))
+        return Plan((_operator(settings, draw),), (draw.choice(seeds), draw.choice(seeds)))
+    one = state.population.parent(settings.selection, settings.tournament, draw)
+    operator = _operator(settings, draw, state)
+    if operator == "combine":
+        other = _complement(one, state.population, draw)
+        if other is not None:
+            return Plan((operator,), (one, other))
+    if operator in NEEDS and not NEEDS[operator](one):
+        operator = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), operator)
+    return Plan((operator,), (one, state.population.parent(settings.selection, settings.tournament, draw)))
+
+
+def _fails(member: Member) -> bool:
+    return any(score is not None and score < 1 for score in member.scores)
+
+
+NEEDS = {
+    "reflect": _fails,
+    "combine": lambda member: False,  # the population had no second parent that adds anything
+    SHORTEN: lambda member: len(sentences(member.genome.instruction)) + len(member.genome.examples) > 1,
+    EXAMPLES: _fails,
+}
+"""Whether an operator has something to work on."""
+
+
+def _complement(one: Member, population: Population, draw: Random) -> Member | None:
+    """A second parent: one of those that solve most of the problems that the first fails on; None if none does."""
+    solves = {
+        other.born: sum(
+            theirs is not None and mine is not None and theirs > mine
+            for mine, theirs in zip(one.scores, other.scores, strict=False)
+        )
+        for other in population.members
+    }
+    useful = [other for other in population.members if solves[other.born]]
+    return draw.choices(useful, [solves[other.born] for other in useful])[0] if useful else None
 
 
 def at_random(search: Search, draw: Random, number: int) -> Plan:
@@ -175,15 +319,31 @@ def rewritten(search: Search, draw: Random, number: int) -> Plan:
 BASELINES: Mapping[str, Planner] = {"random": at_random, "best_of_n": rewritten}
 
 
-def _operator(settings: Evolution, draw: Random) -> str:
-    names = list(settings.operators)
-    return draw.choices(names, [settings.operators[name] for name in names])[0]
+def _operator(settings: Evolution, draw: Random, state: State | None = None) -> str:
+    """Draw an operator. With a state, operators that have gained more per request are more frequent."""
+    weights = {name: weight for name, weight in settings.operators.items() if weight}
+    if state is not None and settings.adapt:
+        rates = {}
+        for name in weights:
+            seen = state.records.get(name, Record())
+            rates[name] = (seen.gain + PRIOR.gain) / (seen.asks + PRIOR.asks)
+        weights = {name: weight * rates[name] for name, weight in weights.items()}
+        whole = sum(weights.values())
+        weights = {name: max(weight, FLOOR * whole) for name, weight in weights.items()}
+    return draw.choices(list(weights), list(weights.values()))[0]
 
 
 def _finalist(member: Member, cells: Sequence[Cell]) -> Finalist:
     scores = [cell.score for cell in cells]
-    usd = mean_of([cell.usd for cell in cells if cell.score is not None])
-    return Finalist(member.born, member.genome, member.fitness, mean_of(scores) or 0.0, member.tokens, usd)
+    return Finalist(member.born, member.genome, member.fitness, mean_of(scores) or 0.0, member.tokens, _usd(cells))
+
+
+def _usd(cells: Sequence[Cell]) -> float | None:
+    return mean_of([cell.usd for cell in cells if cell.score is not None])
+
+
+def _tokens(cells: Sequence[Cell]) -> float:
+    return mean_of([cell.input_tokens + cell.output_tokens for cell in cells if cell.score is not None]) or 0.0
 
 
 def _by_model(settings: Evolution, cells: Sequence[Cell]) -> dict[str, float | None]:

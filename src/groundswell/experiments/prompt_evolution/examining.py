@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
@@ -37,11 +37,16 @@ class Cell(NamedTuple):
     """The score of each model."""
     judged: Spent = Spent()
     """Requests and cost of the metric, which do not count as cost of the prompt."""
+    feedback: str = ""
+    """What the metric says about the reply."""
+    given: bool = False
+    """Whether the prompt contains the problem as an example, so that a score would mean nothing."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
     """Whether too many problems are missing to compare the rest."""
-    return sum(cell.score is None for cell in cells) > MOST_MISSING * len(cells)
+    scored = [cell.score for cell in cells if not cell.given]
+    return sum(score is None for score in scored) > MOST_MISSING * len(scored)
 
 
 class Examiner:
@@ -49,9 +54,11 @@ class Examiner:
 
     def __init__(self, run: Run, settings: Evolution, costs: Costs) -> None:
         self.costs = costs
+        self.cut = 0
+        """Replies so far that were cut off at the token limit."""
         self._run = run
         self._settings = settings
-        self._outage = Outage(run, settings.genome_batch_size * settings.rules.block, called="problem")
+        self._outage = Outage(run, settings.shape.window * settings.shape.block, called="problem")
         self._cells: dict[tuple[str, int], asyncio.Future[Cell]] = {}
 
     def problems(self, part: Part) -> Sequence[Problem]:
@@ -59,7 +66,7 @@ class Examiner:
         found: Sequence[Problem] = getattr(self._settings.problems, part)
         return found
 
-    async def met(self, genome: Genome, part: Part, numbers: range) -> list[Cell]:
+    async def met(self, genome: Genome, part: Part, numbers: Iterable[int]) -> list[Cell]:
         """Evaluate a genome on these problems of a set."""
         name = called(genome, part)
         return list(await asyncio.gather(*(self._cell(name, genome, part, number) for number in numbers)))
@@ -68,26 +75,29 @@ class Examiner:
         """Evaluate a genome on all problems of a set."""
         return await self.met(genome, part, range(len(self.problems(part))))
 
-    def said(self, genome: Genome, part: Part) -> dict[int, str]:
-        """The ends of its wrong replies, by the number of the problem."""
-        name = called(genome, part)
-        found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
-        return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
+    def cell(self, genome: Genome, part: Part, number: int) -> Cell:
+        """The result on a problem that is evaluated already."""
+        return self._cells[called(genome, part), number].result()
 
-    def spent(self, genome: Genome, part: Part, numbers: range) -> Spent:
+    def spent(self, genome: Genome, part: Part, numbers: Iterable[int]) -> Spent:
         """Requests and cost of these problems, which must be evaluated already."""
         name, found = called(genome, part), Spent()
         for number in numbers:
             cell = self._cells[name, number].result()
-            found = found.and_(Spent(len(self._settings.models), cell.usd)).and_(cell.judged)
+            if not cell.given:
+                found = found.and_(Spent(len(self._settings.models), cell.usd)).and_(cell.judged)
         return found
 
     def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
         found = self._cells.get((name, number))
         if found is None:
             problem = self.problems(part)[number]
-            work = self.tried(f"{name}/{number}", genome.text, problem)
-            found = self._cells[name, number] = asyncio.ensure_future(work)
+            if genome.examples and any(problem.question in example for example in genome.examples):
+                found = asyncio.get_running_loop().create_future()
+                found.set_result(Cell(None, given=True))
+            else:
+                found = asyncio.ensure_future(self.tried(f"{name}/{number}", genome.text, problem))
+            self._cells[name, number] = found
         return found
 
     async def tried(self, key: str, prompt: str, problem: Problem) -> Cell:
@@ -127,10 +137,11 @@ class Examiner:
             sum(each.score for each in found) / n,
             sum(each.input_tokens for each in found) / n,
             sum(each.output_tokens for each in found) / n,
-            next((each.said for each in found if each.said), ""),
+            min(found, key=lambda each: each.score).said,
             usd=usd,
             each=tuple(each.score for each in found),
             judged=judged,
+            feedback=next((each.feedback for each in found if each.feedback and each.score < 1), ""),
         )
 
     async def _judged(self, solved: Solved) -> Spent:

@@ -14,11 +14,11 @@ from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate.figures import Estimate, Load
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
-from groundswell.experiments.prompt_evolution.breeding import LONGEST, PARENTS, Breeding, Failure, breed
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import blocks
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, SHOWN
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, GATE
+from groundswell.experiments.prompt_evolution.settings import ABLATED, MOST_PARTS, Evolution
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
 from groundswell.program.trial import Program
@@ -31,6 +31,10 @@ WRITTEN = Range(20, inf)
 """Tokens of a prompt that a model writes. The request sets the maximum."""
 CHARACTERS = 4
 """Characters per token."""
+LONG = 4_000
+"""Length of a long prompt that a model writes, in characters."""
+UNSPENT = 0.8
+"""Share of a budget that is used at least: the rest may not cover another candidate."""
 ONE = Range(1, 1)
 LETTER = "x"
 """Filler for prompts that are not written yet."""
@@ -60,41 +64,40 @@ def expected_evolution(settings: Evolution) -> Estimate:
 
 
 def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
-    """Estimate the evolution itself. Births that are in progress when it stops are completed.
-
-    An evaluation takes `each` requests: more than one if the metric asks a model. A limit on requests counts these too.
-    """
-    window, limit, first = settings.genome_batch_size, settings.stops.asks, _first(settings)
-    most = inf if limit is None else limit / each.low + window * (settings.whole + 1)
-    births = Range(fewest_births(settings), ceil(min(settings.births, most / first)))
-    solved = Range(births.low * first, min(births.high * settings.whole, most))
-    written = Range(_drawn(births.low - len(settings.seeds), settings).low, _drawn(births.high, settings).high)
-    turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + (written.high > 0)))
-    share = 1.0 if limit is None else min(1.0, limit / each.high / (solved.low + written.low))
-    return Asks(*(Range(figure.low * share, figure.high) for figure in (solved, written, turns)))
+    """Estimate the evolution itself. An evaluation takes `each` requests: more than one if the metric asks a model."""
+    shape, gate, whole = settings.shape, _first(settings), float(settings.whole)
+    if shape.asks is not None:
+        asks = Range(UNSPENT * shape.asks, shape.asks)
+        births = Range(asks.low / (1 + 2 * whole), asks.high / (1 + gate))
+        written = _drawn(births, settings)
+        solved = Range(max(0.0, asks.low - written.high) / each.high, asks.high / each.low)
+    else:
+        births = Range(fewest_births(settings), shape.births or fewest_births(settings))
+        written = _drawn(births, settings)
+        solved = Range(births.low * gate, births.high * whole)
+    turns = Range(births.low / shape.window, ceil(births.high / shape.window) * (_blocks(settings) + 1))
+    return Asks(solved, written, turns)
 
 
 def fewest_births(settings: Evolution) -> int:
-    """The minimum number of births, unless a limit on requests stops the evolution earlier."""
-    stops, ends = settings.stops, [settings.births]
-    on_their_way = settings.genome_batch_size - 1
+    """The minimum number of births, if no budget ends the evolution."""
+    stops, shape = settings.stops, settings.shape
+    ends = [] if shape.births is None else [shape.births]
+    on_their_way = shape.window - 1
     if stops.plateau is not None:
-        ends.append(stops.plateau * settings.population_size + on_their_way)
+        ends.append(stops.plateau * shape.population_size + on_their_way)
     if stops.least_spread is not None:
-        ends.append(settings.population_size + on_their_way)
-    if stops.target is not None:
+        ends.append(shape.population_size + on_their_way)
+    if stops.target is not None or stops.usd is not None or stops.seconds is not None:
         ends.append(1 + on_their_way)
-    if stops.usd is not None:
-        ends.append(1)
-    return min(ends)
+    return min(ends, default=1)
 
 
 def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
     """Estimate a baseline search. Evaluations that it shares with the evolution, such as the seeds, count once."""
     each = _model_share(settings) * (1 + DEEPEST) / 2 if name == "random" else 1.0
-    window, whole, first = settings.genome_batch_size, settings.whole, _first(settings)
-    low = max(0.0, main.whole.low - len(settings.seeds) * whole)
-    high = main.whole.high + window * (whole + DEEPEST)
+    window, whole, first = settings.shape.window, settings.whole, _first(settings)
+    low, high = UNSPENT * main.whole.low, main.whole.high
     solved = Range(low * first / (first + each), high * whole / (whole + each))
     written = Range(low * each / (whole + each), high * each / (first + each))
     births = Range(low / (whole + each), high / (first + each))
@@ -103,22 +106,27 @@ def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
 
 
 def expected_judging(settings: Evolution) -> Asks:
-    """Estimate validation and held-out test: finalists and seed, then winners and seed."""
-    searches, problems = 1 + len(settings.baselines), settings.problems
-    validated = Range(1, searches * settings.finalists + 1) * (len(problems.validation) * len(settings.models))
+    """Estimate validation, held-out test and ablation."""
+    searches, problems, shape = 1 + len(settings.baselines), settings.problems, settings.shape
+    finalists = Range(1, searches * shape.finalists + 1 + settings.polish)
+    validated = finalists * (shape.validation * len(settings.models))
     tested = Range(1, searches + 1) * (len(problems.test) * len(settings.models))
-    return Asks(validated + tested, NOTHING, Range(2, 3))
+    ablated = Range(0, MOST_PARTS * settings.ablation) * (min(ABLATED, shape.validation) * len(settings.models))
+    return Asks(validated + tested + ablated, Range(0, settings.polish), Range(2, 5))
 
 
 def _first(settings: Evolution) -> float:
-    """The requests of a genome that is dropped after the first block."""
-    block = next(blocks(settings.rules, len(settings.problems.train)))
-    return float(len(block) * len(settings.models))
+    """The requests of a genome that is dropped as early as possible."""
+    rules, train = settings.rules, len(settings.problems.train)
+    if not rules.racing:
+        return float(settings.whole)
+    first = min(train, settings.shape.block)
+    return float((min(first, GATE) if rules.gate else first) * len(settings.models))
 
 
 def _blocks(settings: Evolution) -> int:
     """The number of blocks for all training problems."""
-    return len(list(blocks(settings.rules, len(settings.problems.train))))
+    return len(list(blocks(settings.rules, settings.shape.block, len(settings.problems.train))))
 
 
 def _model_share(settings: Evolution) -> float:
@@ -127,11 +135,13 @@ def _model_share(settings: Evolution) -> float:
     return sum(weight for name, weight in mix.items() if name in PARENTS) / sum(mix.values())
 
 
-def _drawn(births: float, settings: Evolution) -> Range:
-    """How many of these births use a model operator, with its random variation."""
-    share, births = _model_share(settings), max(0.0, births)
-    doubt = SURE * sqrt(births * share * (1 - share))
-    return Range(max(0.0, births * share - doubt), min(births, births * share + doubt))
+def _drawn(births: Range, settings: Evolution) -> Range:
+    """How many of these births use a model operator. The share changes if rates adapt to what has worked."""
+    share = _model_share(settings)
+    if settings.adapt and 0 < share < 1:
+        return Range(0.0, births.high)
+    low, high = (SURE * sqrt(each * share * (1 - share)) for each in (births.low, births.high))
+    return Range(max(0.0, births.low * share - low), min(births.high, births.high * share + high))
 
 
 class Sample(NamedTuple):
@@ -185,15 +195,20 @@ def _writing(settings: Evolution) -> Sample:
     """Rehearse model operators on a short prompt without failures, and on a long one with all failures."""
     also = {"reflect"} if "best_of_n" in settings.baselines else set()
     used = [name for name in PARENTS if settings.operators.get(name) or name in also]
-    hard = max(settings.problems.train, key=lambda each: len(each.question))
-    failures = (Failure(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY),) * SHOWN
+    hard, how = max(settings.problems.train, key=lambda each: len(each.question)), settings.writing
+    case = Case(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY, hard.working)
+    failures = (case,) * how.failures
     shortest = min(settings.seeds, key=lambda each: len(each.text))
     short, long = (
         _rehearsed(
             breed,
             [
-                Breeding(name, (parent,) * PARENTS[name], settings.by, shown if name == "reflect" else (), 0)
-                for name in used
+                Breeding(
+                    *(name, (parent,) * PARENTS[name], settings.by, shown if name == "reflect" else (), 0),
+                    max_tokens=how.max_tokens,
+                    successes=shown[: how.successes] if name == "reflect" else (),
+                )
+                for name in used or ["reflect"]
             ],
             WRITTEN,
         )
@@ -203,8 +218,8 @@ def _writing(settings: Evolution) -> Sample:
 
 
 def _long(settings: Evolution) -> int:
-    """The length of the longest possible prompt, in characters."""
-    return max(LONGEST, *(len(seed.text) for seed in settings.seeds))
+    """The length of a long prompt, in characters."""
+    return max(LONG, *(2 * len(seed.text) for seed in settings.seeds))
 
 
 def _rehearsed(program: Program[Any, Any], specs: list[Any], replies: Range) -> list[Rehearsed]:
@@ -239,7 +254,10 @@ def _assumed(settings: Evolution) -> list[str]:
     stops = "low: the search stops as early as it can; high: it runs all generations"
     lengths = f"replies have {min(SHORTEST, settings.max_tokens)} to {settings.max_tokens} tokens, prompts up to "
     lengths += f"{_long(settings) // CHARACTERS}"
-    early = fewest_births(settings) < settings.births or settings.stops.asks is not None
+    shape = settings.shape
+    if shape.asks is not None:
+        racing = f"each search uses its budget of {shape.asks:,} requests; it ends sooner if a prompt solves everything"
+    early = shape.births is not None and fewest_births(settings) < shape.births
     return [
         racing if settings.rules.racing else "every candidate is evaluated on all problems: racing is off",
         *([stops] if early else []),

@@ -1,7 +1,7 @@
 """Metrics: functions that score a reply to a problem from 0 to 1. Register your own with `@metric("name")`.
 
-A metric is a `def f(reply, problem)`. A metric that asks a model is an `async def f(trial, reply, problem)` and uses
-`trial.ask` as any program does.
+A metric is a `def f(reply, problem)` that returns a score, or a score and feedback for the model that writes prompts. A
+metric that asks a model is an `async def f(trial, reply, problem)` and uses `trial.ask` as any program does.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from groundswell.program.trial import Program, Trial, program
 
 
 class Scored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The score of a reply, and the requests that the metric made."""
+    """The score of a reply, the requests that the metric made, and what it says about the reply."""
 
     score: float
     judged: Tally = {}
+    feedback: str = ""
 
 
 class Replied(msgspec.Struct, frozen=True):
@@ -43,6 +44,7 @@ _PLAIN: dict[str, Callable[..., Any] | None] = {}
 
 
 SHOWN = 40
+LONGEST_FEEDBACK = 2_000
 
 
 class NoScore(Exception):
@@ -52,7 +54,8 @@ class NoScore(Exception):
 def metric(name: str) -> Callable[[F], F]:
     """Register a function as a metric: `def f(reply, problem) -> float`, with scores from 0 to 1.
 
-    A metric that asks a model is an `async def f(trial, reply, problem) -> float`.
+    It may also return `(score, feedback)`. The feedback is shown to the model that writes better prompts. A metric that
+    asks a model is an `async def f(trial, reply, problem)`.
     """
 
     def register(function: F) -> F:
@@ -65,7 +68,8 @@ def metric(name: str) -> Callable[[F], F]:
                 found, judged = await tallied(function(trial, spec.reply, spec.problem))
             else:
                 found = function(spec.reply, spec.problem)
-            return Scored(_score(name, found), judged)
+            score, feedback = _score(name, found)
+            return Scored(score, judged, feedback)
 
         worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
         _METRICS[name] = made = program(f"prompt_evolution/metrics/{name}")(worth)
@@ -75,10 +79,14 @@ def metric(name: str) -> Callable[[F], F]:
     return register
 
 
-def _score(name: str, found: Any) -> float:
+def _score(name: str, found: Any) -> tuple[float, str]:
+    """The score and the feedback that a metric returned."""
+    found, feedback = found if isinstance(found, tuple) and len(found) == 2 else (found, "")
     if not 0.0 <= (score := float(found)) <= 1.0:
         raise NoScore(f"the metric {name!r} returned {score:g}; it must return a number from 0 to 1")
-    return score
+    if not isinstance(feedback, str):
+        raise NoScore(f"the metric {name!r} returned feedback that is not a text: {str(feedback)[:SHOWN]!r}")
+    return score, feedback[:LONGEST_FEEDBACK]
 
 
 def try_metric(given: str, problem: Problem) -> None:

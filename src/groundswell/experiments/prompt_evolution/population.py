@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from groundswell.experiments.prompt_evolution.genome import Genome, distance
+from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.racing import Racer
 
 Selection = Literal["tournament", "roulette", "rank"]
@@ -18,9 +19,9 @@ Fate = Literal["lives", "middling", "behind", "known", "failed"]
 
 | fate | |
 |---|---|
-| lives | evaluated on all training problems; can win |
+| lives | evaluated on all training problems in use; can win |
 | middling | possible parent, evaluated on some of the problems; its fitness is an estimate |
-| behind | dropped by racing |
+| behind | dropped by racing, or no better than its parent on the problems it was made for |
 | known | duplicate of an earlier prompt |
 | failed | no prompt was written, or too many problems are missing |
 """
@@ -38,7 +39,7 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     parents: tuple[int, ...] = ()
     scores: tuple[float | None, ...] = ()
     fitness: float = 0.0
-    """Fitness on all training problems; an estimate for `middling`."""
+    """Fitness on the problems that it has seen; an estimate for `middling`."""
     fate: Fate = "lives"
     asks: int = 0
     tokens: float = 0.0
@@ -67,10 +68,12 @@ class Population(NamedTuple):
     members: tuple[Member, ...] = ()
     apart: float = 0.0
     """The sum of the distances of all pairs. It is updated incrementally: a large population has millions of pairs."""
+    pareto: bool = False
+    """Whether fewer tokens count as much as fitness: members that no other one dominates survive and become parents."""
 
     @property
     def best(self) -> Member | None:
-        """The fittest member that was evaluated on all problems."""
+        """The fittest member that was evaluated on all problems in use."""
         return next((each for each in self.members if each.fate == "lives"), None)
 
     def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
@@ -78,11 +81,19 @@ class Population(NamedTuple):
         members, apart = sorted((*self.members, child), key=_order), self.apart + _apart(child, self.members)
         if size is not None and len(members) > size:
             commons = members[min(elite, size - 1) :]
+            if self.pareto:
+                kept = self._front(members)
+                commons = [each for each in commons if each.born not in kept] or commons
             drawn = [draw.choice(commons) for _ in range(3)]
             gone = max(drawn, key=_order)
             members = [each for each in members if each.born != gone.born]
             apart -= _apart(gone, members)
-        return Population(tuple(members), apart)
+        return Population(tuple(members), apart, self.pareto)
+
+    def replaced(self, new: Member) -> Population:
+        """The population with a member that was evaluated on more problems."""
+        members = [new if each.born == new.born else each for each in self.members]
+        return self._replace(members=tuple(sorted(members, key=_order)))
 
     def without(self, prompt: str) -> Population:
         """Remove the member with this prompt, if there is one."""
@@ -90,10 +101,18 @@ class Population(NamedTuple):
         if gone is None:
             return self
         members = tuple(each for each in self.members if each is not gone)
-        return Population(members, self.apart - _apart(gone, members))
+        return Population(members, self.apart - _apart(gone, members), self.pareto)
+
+    @staticmethod
+    def _front(members: Sequence[Member]) -> set[int]:
+        """The numbers of the members on the Pareto front of fitness and tokens."""
+        return {each.born for each in front(members, lambda each: (each.fitness, -each.tokens))}
 
     def parent(self, selection: Selection, tournament: int, draw: Random) -> Member:
         """Select a parent."""
+        if self.pareto:
+            best = self._front(self.members)
+            return draw.choice([each for each in self.members if each.born in best])
         if selection == "tournament":
             return min((draw.choice(self.members) for _ in range(tournament)), key=_order)
         if selection == "rank":

@@ -1,14 +1,15 @@
-"""Racing: genomes are evaluated on blocks of problems, and weak ones are dropped early.
+"""Racing: a genome is evaluated on blocks of problems, and dropped as soon as it is clearly worse.
 
-After each block a genome is compared with two groups of the population, on the problems that it has seen:
+After each block a genome is compared with its parents and with the best of the population, on the problems that it has
+seen:
 
-    below the median group   it is dropped
-    below the best group     it stays as a possible parent, but is not evaluated further and cannot win
-    neither                  it is evaluated on the next block, which is larger
+    below its better parent   it is dropped
+    below the best            it stays as a possible parent, but is not evaluated further and cannot win
+    neither                   it is evaluated on the next block, which is larger
 
-Scores are compared in pairs, on the same problems, which removes most of the variance between problems. The groups have
-several members because the single best genome was also lucky. Racing saves requests. It proves nothing: the claims of a
-report rest on the held-out test alone.
+Scores are compared in pairs, on the same problems, which removes most of the variance between problems. The best are a
+group where the population is large enough, because the single best genome was also lucky. Racing saves requests. It
+proves nothing: the claims of a report rest on the held-out test alone.
 """
 
 from __future__ import annotations
@@ -24,10 +25,8 @@ from groundswell.errors import SettingsError
 Scores = Sequence[float | None]
 """One score per problem, from 0 to 1; None if it is missing."""
 Standing = Literal["behind", "middling", "ahead"]
-FEWEST = 3
-"""Minimum size of the population for racing."""
 GROUP = 5
-"""Size of the best group and of the median group."""
+"""Maximum size of the best group: a quarter of the population up to this."""
 ROUNDING = 1e-9
 """Tolerance for rounding errors."""
 
@@ -36,15 +35,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of racing."""
 
     racing: bool = True
-    block: int = 20
-    """Number of problems in the first block."""
+    block: int | None = None
+    """Number of problems in the first block. None: it follows from the budget."""
     growth: float = 1.5
     """Size of each block relative to the one before."""
     doubt: float = 0.3
     """A genome continues while the one-sided p-value of being worse is at least this."""
+    gate: bool = True
+    """Whether a child is first compared with its parent on the few problems that it was made for."""
 
     def __post_init__(self) -> None:
-        if self.block < 1:
+        if self.block is not None and self.block < 1:
             raise SettingsError(f"block {self.block}: must be at least 1", field="block")
         if not 1 <= self.growth <= 10:
             raise SettingsError(f"growth {self.growth:g}: must be from 1 to 10", field="growth")
@@ -60,26 +61,22 @@ class Racer(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """The two groups that a new genome is compared with, as mean scores of their members."""
+    """Those that a new genome is compared with: its parents, and the mean of the best group."""
 
-    middle: Racer
+    parents: Sequence[Racer]
     best: Racer
 
     @classmethod
-    def of(cls, living: Sequence[Racer], problems: int) -> Rivals | None:
-        """The groups of a population, sorted by fitness; None if it is too small.
-
-        The best group contains only genomes that were evaluated on all problems.
-        """
-        if len(living) < FEWEST:
+    def of(cls, parents: Sequence[Racer], living: Sequence[Racer]) -> Rivals | None:
+        """The rivals in a population, sorted by fitness; None if it is empty."""
+        if not living:
             return None
-        begin = max(0, len(living) // 2 - GROUP // 2)
-        whole = [each for each in living if len(each.scores) == problems]
-        return cls(_mean(living[begin : begin + GROUP], problems), _mean(whole[:GROUP], problems))
+        group = living[: max(1, min(GROUP, len(living) // 4))]
+        return cls(parents, mean_racer(group))
 
     def standing(self, one: Racer, doubt: float) -> Standing:
-        """Compare a genome with both groups, on the problems that it has seen."""
-        if behind(one, self.middle, doubt):
+        """Compare a genome with its rivals, on the problems that it has seen."""
+        if any(behind(one, each, doubt) for each in self.parents):
             return "behind"
         return "middling" if behind(one, self.best, doubt) else "ahead"
 
@@ -91,12 +88,12 @@ class Rivals(NamedTuple):
         return min(1.0, max(0.0, found))
 
 
-def blocks(rules: Rules, problems: int) -> Iterator[range]:
+def blocks(rules: Rules, first: int, problems: int) -> Iterator[range]:
     """The blocks of problems, in order."""
     if not rules.racing:
         yield range(problems)
         return
-    begin, size = 0, float(rules.block)
+    begin, size = 0, float(first)
     while begin < problems:
         end = min(problems, begin + round(size))
         yield range(begin, end)
@@ -124,9 +121,10 @@ def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:
     return [(mine, theirs) for mine, theirs in zip(one, other, strict=False) if mine is not None and theirs is not None]
 
 
-def _mean(group: Sequence[Racer], problems: int) -> Racer:
+def mean_racer(group: Sequence[Racer]) -> Racer:
+    """The mean score of a group on each problem that any of them has seen."""
     found = list[float | None]()
-    for at in range(problems):
+    for at in range(max((len(each.scores) for each in group), default=0)):
         there = [score for each in group if at < len(each.scores) and (score := each.scores[at]) is not None]
         found.append(sum(there) / len(there) if there else None)
     return Racer(found, sum(each.beside for each in group) / len(group) if group else 0.0)

@@ -4,19 +4,22 @@ A birth creates one genome and evaluates it. Births are numbered. Birth n uses o
 and waits for these. So W genomes are evaluated at the same time, and the same seed gives the same genomes, whatever the
 network does.
 
-    Search.run   starts the births in order
-    _born        one birth: create the genome, then race it
+    Search.run   starts the births in order, while the budget covers them
+    _born        one birth: create the genome, compare it with its parent on a few problems, then race it
     _fold        applies a birth to the population, in the order of births
+
+A search begins with few training problems and uses more as it goes on (`_reach`). So a candidate that survives never
+costs more than a small share of what was spent before, and the search suits any budget.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from math import ceil
 from random import Random
-from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
@@ -27,22 +30,35 @@ from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.outage import Outage
 from groundswell.experiments.prompt_evolution.analysis import Moment
-from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, Written, breed
 from groundswell.experiments.prompt_evolution.costs import Spent, added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
+from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
-from groundswell.experiments.prompt_evolution.settings import Evolution
-from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
+from groundswell.experiments.prompt_evolution.settings import EXAMPLES, SHORTEN, Evolution
+from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS, shorten, with_examples
 
 DEEPEST = 3
 """Maximum number of operators that random search applies to a seed."""
-SHOWN = 3
-"""Number of failed problems shown to a model that writes a prompt."""
 AGAIN = 3
 """Maximum number of further random edits to a child that duplicates a known prompt."""
+LEAST = 16
+"""Number of training problems that a search begins with."""
+SHARE = 25
+"""A search uses one training problem for this many evaluations so far."""
+STEP = 1.5
+"""The number of training problems in use grows in steps of this factor."""
+FEW_FAILURES = 3
+"""If the best candidate has fewer failures, more training problems are used."""
+PROMOTED = 2
+"""Number of best candidates that are evaluated on all training problems in use."""
+GATE = 5
+"""Number of problems on which a child is first compared with its parents, unless it was made for others."""
+EXAMPLES_DRAWN = 8
+"""Number of worked examples that a child can choose from."""
 
 
 class Plan(NamedTuple):
@@ -61,7 +77,23 @@ class Purse(NamedTuple):
 
 UNLIMITED = Purse()
 Planner = Callable[["Search", Random, int], Plan]
-"""Plans a birth from the population that it may use."""
+"""Plans a birth from the state that it may use."""
+
+
+class Record(NamedTuple):
+    """What an operator has used and gained so far."""
+
+    births: int = 0
+    asks: int = 0
+    gain: float = 0.0
+
+
+class State(NamedTuple):
+    """A search after a number of births, as later births may use it."""
+
+    population: Population
+    evaluations: int = 0
+    records: Mapping[str, Record] = {}
 
 
 class Bred(NamedTuple):
@@ -73,6 +105,16 @@ class Bred(NamedTuple):
     asks: int = 0
     usd: float | None = 0.0
     why: str = ""
+    made_for: tuple[int, ...] = ()
+    """Numbers of the training problems that the child was made for: failures that its writer has seen."""
+
+
+class Birth(NamedTuple):
+    """What a birth leads to: the child, members that were evaluated on more problems, and all that was evaluated."""
+
+    child: Member
+    promoted: tuple[Member, ...] = ()
+    used: tuple[tuple[Genome, tuple[int, ...]], ...] = ()
 
 
 class Search:
@@ -80,10 +122,11 @@ class Search:
 
     def __init__(self, run: Run, settings: Evolution, examiner: Examiner, name: str, size: int | None = None) -> None:
         self.settings = settings
+        self.shape = settings.shape
         self.examiner = examiner
         self.name = name
         self.size = size
-        self.population = Population()
+        self.state = State(Population(pareto=settings.pareto))
         self.members: list[Member] = []
         self.curve: list[Moment] = []
         self.started = 0
@@ -96,167 +139,334 @@ class Search:
         self._run = run
         self._writing = Outage(run, called="request for a new prompt")
         self._first: dict[str, int] = {}
-        self._past = deque[Population](maxlen=settings.genome_batch_size)
+        self._past = deque[State](maxlen=self.shape.window + 1)
         self._lived: dict[str, Fate] = {}
-        self._counted: dict[str, int] = {}
+        self._counted: dict[str, set[int]] = {}
+        """Training problems of each prompt that are paid for."""
         self._met = self._met_for = 0
         """Number of evaluations so far, and the requests they took."""
         self._began, self._lately = run.clock.now(), 0
         self._seconds: dict[int, float] = {}
+        self._words: list[str] | None = None
+
+    @property
+    def population(self) -> Population:
+        """The current population."""
+        return self.state.population
+
+    @property
+    def train(self) -> Sequence[Problem]:
+        """The training problems."""
+        return self.examiner.problems("train")
 
     async def run(self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED) -> str:
         """Create and evaluate genomes until `over` gives a reason to stop; returns the reason.
 
-        No birth starts while the births in progress are expected to use up the rest of the budget. Their use is
-        predicted from recent births. So a search exceeds its budget by about its last birth.
+        A birth starts when the budget covers all that it and the births in progress can use at most. So a search does
+        not exceed its budget.
         """
-        window, going = self.settings.genome_batch_size, deque[asyncio.Task[Member]]()
+        seeds, going = len(self.settings.seeds), deque[tuple[asyncio.Task[Birth], float]]()
+        why = ""
         try:
             while True:
-                while going and (len(going) == window or self._promised(purse, len(going))):
-                    self._fold(await going.popleft())
-                if why := over(self):
-                    break
                 number = self.started
-                is_seed = number < len(self.settings.seeds)
+                while going and (
+                    len(going) == self.shape.window
+                    or len(self.members) < self._needed(number)
+                    or not self._affords(purse, number, sum(most for _, most in going))
+                ):
+                    self._fold(await going.popleft()[0])
+                why = over(self)
+                if not why and number >= seeds and not self._affords(purse, number, 0):
+                    why = _used(purse)
+                if why:
+                    break
+                state, is_seed = self.state_for(number), number < seeds
                 planned = None if is_seed else plan(self, self._draw("plan", number), number)
-                going.append(asyncio.create_task(self._born(number, planned, self.known_to(number))))
+                reach = self._seed_reach(purse) if is_seed else self._reach(state)
+                task = asyncio.create_task(self._born(number, planned, state, reach))
+                going.append((task, self._most(number)))
                 self.started += 1
             while going:
-                self._fold(await going.popleft())
+                self._fold(await going.popleft()[0])
             self._run.report(len(self.members), {}, f"{self.name}: done, best {self._best:.3f}", who=self.name)
             return why
         finally:
-            for task in going:
+            for task, _ in going:
                 task.cancel()
-            await asyncio.gather(*going, return_exceptions=True)
+            await asyncio.gather(*(task for task, _ in going), return_exceptions=True)
 
-    def _promised(self, purse: Purse, going: int) -> bool:
-        """Whether the budget is used up, including the predicted use of the births in progress."""
-        if purse == UNLIMITED or not self.members:
-            return purse != UNLIMITED
-        lately = self.members[-max(self.settings.population_size, 2 * self.settings.genome_batch_size) :]
-        asks = self.asks + going * fmean(child.asks for child in lately)
-        if purse.asks is not None and asks >= purse.asks:
+    def _affords(self, purse: Purse, number: int, promised: float) -> bool:
+        """Whether the budget covers one more birth, besides the requests promised to births in progress."""
+        most = promised + self._most(number)
+        if purse.asks is not None and self.asks + most > purse.asks:
+            return False
+        if purse.usd is None:
             return True
-        usd = (self.usd or 0.0) + going * fmean(child.usd or 0.0 for child in lately)
-        return purse.usd is not None and usd >= purse.usd
+        each = (self.usd or 0.0) / self.asks if self.asks else 0.0
+        return (self.usd or 0.0) + most * each <= purse.usd
+
+    def _most(self, number: int) -> float:
+        """The maximum number of requests of a birth."""
+        if number < len(self.settings.seeds):
+            return LEAST * self._each
+        reach = self._reach(self.state)
+        top = self.population.members[:PROMOTED]
+        later = sum(max(0, reach - len(each.scores)) for each in top)
+        gate = max(GATE, self.settings.writing.failures) if self.settings.rules.gate else 0
+        return DEEPEST * (self.size is None) + 1 + self._each * (reach + later + gate)
+
+    @property
+    def _each(self) -> float:
+        """Requests per evaluation."""
+        return self._met_for / self._met if self._met else float(len(self.settings.models))
+
+    def _seed_reach(self, purse: Purse) -> int:
+        """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""
+        whole = len(self.train)
+        if not self.settings.rules.racing:
+            return whole
+        most = whole if purse.asks is None else int(purse.asks / self._each / len(self.settings.seeds))
+        return max(1, min(whole, LEAST, most))
+
+    def _reach(self, state: State) -> int:
+        """The number of training problems that a birth may be evaluated on."""
+        whole = len(self.train)
+        if not self.settings.rules.racing:
+            return whole
+        wanted, best = state.evaluations / SHARE, state.population.best
+        if best is not None and sum(score is not None and score < 1 for score in best.scores) < FEW_FAILURES:
+            wanted = max(wanted, STEP * len(best.scores))
+        found = float(LEAST)
+        while found < wanted:
+            found *= STEP
+        return min(whole, ceil(found))
+
+    def state_for(self, number: int) -> State:
+        """The state that a birth may use: after the last birth that is W or more before it, or after the seeds."""
+        more = len(self.members) - self._needed(number)
+        return self._past[-1 - more] if 0 <= more < len(self._past) else State(Population(pareto=self.settings.pareto))
+
+    def _needed(self, number: int) -> int:
+        """The number of births that must be complete before this one: all seeds, and all W or more before it."""
+        seeds = len(self.settings.seeds)
+        return 0 if number < seeds else max(seeds, number - self.shape.window + 1)
 
     def known_to(self, number: int) -> Population:
-        """The population that a birth may use: that after the last birth which is W or more before it."""
-        more = len(self.members) - self._old_enough(number)
-        return self._past[-1 - more] if more < len(self._past) else Population()
-
-    def _old_enough(self, number: int) -> int:
-        """The number of births that are W or more before this one."""
-        return max(0, number - self.settings.genome_batch_size + 1)
+        """The population that a birth may use."""
+        return self.state_for(number).population
 
     def seeds_of(self, number: int) -> tuple[Member, ...]:
-        """The seed prompts as parents, with their scores if this birth may use them."""
-        there = self.members[: min(len(self.settings.seeds), self._old_enough(number))]
-        to_come = list(enumerate(self.settings.seeds))[len(there) :]
-        return (*there, *(Member(born, genome, "seed") for born, genome in to_come))
+        """The seed prompts as parents, with their scores."""
+        return tuple(self.members[: len(self.settings.seeds)])
 
     def _draw(self, *about: object) -> Random:
         return Random(seed_of(self._run.record.seed, self.name, *about))
 
-    async def _born(self, number: int, plan: Plan | None, known: Population) -> Member:
+    async def _born(self, number: int, plan: Plan | None, state: State, reach: int) -> Birth:
         run = self._run
         began, before = run.clock.now(), run.counters.settled
-        child = await self._conceived(number, plan, known)
+        top = () if plan is None else state.population.members[:PROMOTED]
+        promoted = await asyncio.gather(*(self._promoted(each, reach) for each in top if len(each.scores) < reach))
+        birth = await self._conceived(number, plan, state, reach, promoted)
         self._seconds[number] = run.clock.now() - began
         if run.counters.settled > before:  # otherwise an earlier session has done it all
-            self._lately += len(child.scores)
-        return child
+            self._lately += sum(len(numbers) for _, numbers in birth.used)
+        used = [(each.genome, tuple(range(len(each.scores)))) for each in promoted]
+        return birth._replace(promoted=tuple(promoted), used=(*used, *birth.used))
 
-    async def _conceived(self, number: int, plan: Plan | None, known: Population) -> Member:
+    async def _promoted(self, member: Member, reach: int) -> Member:
+        """A member of the population, evaluated on all problems in use."""
+        cells = await self.examiner.met(member.genome, "train", range(reach))
+        return msgspec.structs.replace(self._so_far(member, cells, self._apart_from(member)), asks=member.asks)
+
+    def _apart_from(self, member: Member) -> float:
+        if not self.settings.fitness.diversity:
+            return 0.5
+        return apart(member.genome, [each.genome for each in self.population.members if each.born != member.born])
+
+    async def _conceived(
+        self, number: int, plan: Plan | None, state: State, reach: int, promoted: Sequence[Member]
+    ) -> Birth:
         if plan is None:
             bred = Bred(self.settings.seeds[number], "seed")
         else:
             bred = await self._bred(number, plan)
-        if not bred.why and not self._was_born(bred.genome, number):
-            return await self._raced(number, bred, known)
-        genome, operator, parents, asks, usd, why = bred
-        fate: Fate = "failed" if why else "known"
-        return Member(number, genome, operator, parents, fate=fate, asks=asks, usd=usd, why=why)
+        child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd, why=bred.why)
+        if bred.why or self._was_born(bred.genome, number):
+            return Birth(msgspec.structs.replace(child, fate="failed" if bred.why else "known"))
+        if plan is not None and self.settings.rules.gate and self.settings.rules.racing:
+            gate, least = self._gate(number, plan, bred)
+            cells = await self.examiner.met(bred.genome, "train", gate)
+            scores = [cell.score for cell in cells]
+            if gate and not _passed(scores, least):
+                child = self._so_far(child, cells, 0.5)
+                fate: Fate = "failed" if child.fate == "failed" else "behind"
+                return Birth(msgspec.structs.replace(child, fate=fate, scores=()), used=((bred.genome, gate),))
+        else:
+            gate = ()
+        return await self._raced(child, plan, state, reach, promoted, gate)
+
+    def _gate(self, number: int, plan: Plan, bred: Bred) -> tuple[tuple[int, ...], list[tuple[float, bool]]]:
+        """The problems of the first comparison, and for each parent its scores there.
+
+        A child that was made for failures must solve more of them than its parent. One that removes text, or combines
+        two parents, must solve as many: of a mixture, or of those that only one of the parents solves.
+        """
+        one, other = plan.parents[0], plan.parents[-1]
+        draw, operators = self._draw("gate", number), plan.operators
+        if bred.made_for:
+            return bred.made_for, [(_sum(one, bred.made_for), True)]
+        if len(bred.parents) == 2:
+            both = enumerate(zip(one.scores, other.scores, strict=False))
+            differ = [at for at, (mine, theirs) in both if mine != theirs]
+            chosen = tuple(sorted(draw.sample(differ, min(GATE, len(differ)))))
+            return chosen, [(_sum(each, chosen), False) for each in (one, other)]
+        failed, solved = _split(one)
+        shown = [at for at in failed if any(self.train[at].question in each for each in bred.genome.examples)]
+        failed, strict = [at for at in failed if at not in shown], operators != (SHORTEN,)
+        some = draw.sample(failed, min(len(failed), GATE if strict else GATE // 2))
+        if not strict:
+            some += draw.sample(solved, min(len(solved), GATE - len(some)))
+        return tuple(sorted(some)), [(_sum(one, some), strict)]
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether the genome duplicates one that birth `number` may use."""
         first = self._first.get(genome.text)
-        return first is not None and first <= number - self.settings.genome_batch_size
+        return first is not None and first < self._needed(number)
 
     async def _bred(self, number: int, plan: Plan) -> Bred:
         """Create the child. A duplicate gets a few more random edits, if random edits are enabled."""
-        one, other = plan.parents[0].genome, plan.parents[-1].genome
+        parent = plan.parents[0]
+        one, other = parent.genome, plan.parents[-1].genome
         asks, told = 0, "+".join(plan.operators)
         usd: float | None = 0.0
+        failed, solved = self._cases(parent, number) if "reflect" in plan.operators else ((), ())
+        made_for = failed if plan.operators[0] == "reflect" else ()
         for step, operator in enumerate(plan.operators):
             if operator in PARENTS:
-                parents = (one, other)[: PARENTS[operator]]
-                failures = self._failures(plan.parents[0], number) if operator == "reflect" and step == 0 else ()
+                shown = (failed, solved) if operator == "reflect" and step == 0 else ((), ())
                 try:
-                    written = await self._written(f"{number}/{step}", operator, parents, failures)
+                    written = await self._written(f"{number}/{step}", operator, (one, other), parent, *shown)
                 except TrialMissing as error:
                     await self._writing.passed(str(error), lasting=error.fault.kind not in PASSING | LOAD)
-                    return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
+                    return Bred(parent.genome, told, _parents(plan), asks + 1, usd, str(error))
                 await self._writing.passed(None)
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
                 asks, usd = asks + 1, added(usd, paid)
                 if written.genome is None:
-                    return Bred(plan.parents[0].genome, told, _parents(plan), asks, usd, written.why)
+                    return Bred(parent.genome, told, _parents(plan), asks, usd, written.why)
                 one = written.genome
-            elif operator in MUTATIONS:
-                one = MUTATIONS[operator](one, self._draw("mutation", number, step))
             else:
-                one = CROSSOVERS[operator](one, other, self._draw("crossover", number, step))
+                one = self._edited(operator, one, other, parent, (number, step))
         changes = [name for name in MUTATIONS if self.settings.operators.get(name)]
         for again in range(AGAIN if changes else 0):
             if not self._was_born(one, number):
                 break
             draw = self._draw("again", number, again)
-            one = MUTATIONS[draw.choice(changes)](one, draw)
-        return Bred(one, told, _parents(plan), asks, usd)
+            one = MUTATIONS[draw.choice(changes)](one, draw, self._vocabulary())
+        return Bred(one, told, _parents(plan), asks, usd, made_for=made_for)
+
+    def _edited(self, operator: str, one: Genome, other: Genome, parent: Member, place: tuple[int, int]) -> Genome:
+        """Apply an operator that needs no model."""
+        if operator == EXAMPLES:
+            draw = self._draw("examples", *place)
+            return with_examples(one, draw, self._demonstrations(parent, draw))
+        if operator == SHORTEN:
+            return shorten(one, self._draw("shorten", *place))
+        if operator in MUTATIONS:
+            return MUTATIONS[operator](one, self._draw("mutation", *place), self._vocabulary())
+        return CROSSOVERS[operator](one, other, self._draw("crossover", *place))
+
+    def _demonstrations(self, parent: Member, draw: Random) -> list[str]:
+        """Worked examples to choose from: failures with the right answer, solved problems also with the reply."""
+        failed, solved = _split(parent)
+        draw.shuffle(failed)
+        draw.shuffle(solved)
+        found = [demonstration(self.train[at]) for at in failed[: EXAMPLES_DRAWN // 2]]
+        for at in solved[: EXAMPLES_DRAWN - len(found)]:
+            reply = self.examiner.cell(parent.genome, "train", at).said
+            found.append(demonstration(self.train[at], "" if draw.random() < 0.5 else reply))
+        return found
+
+    def _vocabulary(self) -> list[str]:
+        """The words of the training problems and the seed prompts."""
+        if self._words is None:
+            texts = [each.question for each in self.train] + [each.text for each in self.settings.seeds]
+            self._words = sorted({word for text in texts for word in text.split() if word.isalpha()})
+        return self._words
 
     async def _written(
-        self, place: str, operator: str, parents: tuple[Genome, ...], failures: tuple[Failure, ...]
+        self,
+        place: str,
+        operator: str,
+        parents: tuple[Genome, Genome],
+        whose: Member,
+        failed: Sequence[int],
+        solved: Sequence[int],
     ) -> Written:
-        """Let a model write a prompt. The key of the trial includes a digest of the parents and the failures."""
-        settings = self.settings
+        """Let a model write a prompt. The key of the trial includes a digest of all that the model sees."""
+        settings, how = self.settings, self.settings.writing
         spec = Breeding(
-            operator, parents, settings.by, failures, seed_of(self._run.record.seed, self.name, place) % 2**31
+            operator,
+            parents[: PARENTS[operator]],
+            settings.by,
+            tuple(self._case(whose, at) for at in failed),
+            seed_of(self._run.record.seed, self.name, place) % 2**31,
+            how.temperature,
+            how.max_tokens,
+            tuple(self._case(whose, at) for at in solved),
+            settings.task,
+            how.template,
         )
-        shown = blake2b("\0".join([*(each.text for each in parents), *map(str, failures)]).encode(), digest_size=6)
-        outcome = await self._run.submit(breed, spec, key=f"{self.name}/{place}/{operator}/{shown.hexdigest()}")
+        seen = blake2b(msgspec.json.encode([spec.parents, spec.failures, spec.successes]), digest_size=6).hexdigest()
+        outcome = await self._run.submit(breed, spec, key=f"{self.name}/{place}/{operator}/{seen}")
         return outcome.unwrap()
 
-    def _failures(self, parent: Member, number: int) -> tuple[Failure, ...]:
-        """A sample of the problems that a parent failed on."""
-        failed = [at for at, score in enumerate(parent.scores) if score is not None and score < 1]
-        chosen = sorted(self._draw("failures", number).sample(failed, min(SHOWN, len(failed))))
-        problems = self.examiner.problems("train")
-        said = self.examiner.said(parent.genome, "train")
-        return tuple(Failure(problems[at].question, problems[at].answer, said.get(at, "")) for at in chosen)
+    def _cases(self, parent: Member, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Samples of the problems that a parent failed on, and of those that it solved."""
+        failed, solved = _split(parent)
+        draw, how = self._draw("failures", number), self.settings.writing
+        some = sorted(draw.sample(failed, min(how.failures, len(failed))))
+        return tuple(some), tuple(sorted(draw.sample(solved, min(how.successes, len(solved)))))
 
-    async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
-        """Evaluate a genome block by block, until it is clearly worse or has seen all problems."""
+    def _case(self, parent: Member, at: int) -> Case:
+        problem, cell = self.train[at], self.examiner.cell(parent.genome, "train", at)
+        return Case(problem.question, problem.answer, cell.said, problem.working, cell.feedback)
+
+    async def _raced(
+        self,
+        child: Member,
+        plan: Plan | None,
+        state: State,
+        reach: int,
+        promoted: Sequence[Member],
+        gate: Sequence[int],
+    ) -> Birth:
+        """Evaluate a genome block by block, until it is clearly worse or has seen all problems in use."""
         settings, rules, cells = self.settings, self.settings.rules, list[Cell]()
-        problems, races = len(self.examiner.problems("train")), rules.racing and settings.fitness.accuracy
-        rivals = Rivals.of([each.racer for each in known.members], problems) if races else None
-        diversity = apart(bred.genome, [each.genome for each in known.members] if settings.fitness.diversity else ())
-        child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd)
-        for block in blocks(rules, problems):
-            cells += await self.examiner.met(bred.genome, "train", block)
+        longer = {each.born: each for each in promoted}
+        living = [longer.get(each.born, each) for each in state.population.members]
+        parents = {each.born: longer.get(each.born, each) for each in (plan.parents if plan is not None else ())}
+        races = rules.racing and settings.fitness.accuracy and plan is not None
+        rivals = Rivals.of([parents[at].racer for at in child.parents], [each.racer for each in living])
+        others = [each.genome for each in living] if settings.fitness.diversity else ()
+        diversity, standing = apart(child.genome, others), "ahead"
+        for block in blocks(rules, self.shape.block, reach):
+            cells += await self.examiner.met(child.genome, "train", block)
             child = self._so_far(child, cells, diversity)
             if child.fate == "failed":
                 break
-            if rivals is None or len(cells) == problems:
+            if rivals is None or not races or len(cells) == reach:
                 continue
             standing = rivals.standing(child.racer, rules.doubt)
             if standing == "middling":
                 child = self._so_far(child, cells, diversity, rivals.expected(child.scores))
             if standing != "ahead":
-                return msgspec.structs.replace(child, fate=standing)
-        return child
+                child = msgspec.structs.replace(child, fate=standing)
+                break
+        used = tuple(sorted({*gate, *range(len(cells))}))
+        return Birth(child, used=((child.genome, used),))
 
     def _so_far(self, child: Member, cells: Sequence[Cell], diversity: float, accuracy: float | None = None) -> Member:
         """The child with the results so far; `accuracy` replaces its mean score by an estimate for all problems."""
@@ -277,39 +487,66 @@ class Search:
             why=next((cell.why for cell in cells if cell.why), "") if failed else "",
         )
 
-    def _fold(self, child: Member) -> None:
+    def _fold(self, birth: Birth) -> None:
         """Apply a birth to the population, in the order of births."""
-        text, before = child.genome.text, self.population.best
+        child, population, before = birth.child, self.population, self.population.best
+        text = child.genome.text
+        for each in birth.promoted:
+            held = next((one for one in population.members if one.born == each.born), None)
+            if held is not None and len(held.scores) < len(each.scores) and each.fate == "lives":
+                population = population.replaced(each)
+                self.members[each.born] = msgspec.structs.replace(
+                    each, asks=self.members[each.born].asks, usd=self.members[each.born].usd
+                )
         self._first.setdefault(text, child.born)
-        child = self._paid(child)
+        child = self._paid(child, birth.used)
         if child.fate in LIVING and self._lived.get(text) in ("lives", child.fate):
             child = msgspec.structs.replace(child, fate="known")
         self.members.append(child)
         if child.fate in LIVING:
             if text in self._lived:  # a duplicate that was evaluated on fewer problems
-                self.population = self.population.without(text)
+                population = population.without(text)
             self._lived[text] = child.fate
             draw = self._draw("fold", child.born)
-            self.population = self.population.joined(child, self.size, self.settings.elite, draw)
-        self._past.append(self.population)
-        best = self.population.best
+            population = population.joined(child, self.size, min(self.settings.elite, self._most_elite), draw)
+        self.state = State(population, self._met, self._recorded(child))
+        self._past.append(self.state)
+        best = population.best
         better = best is not None and (before is None or best.fitness > before.fitness)
         self.since_better = 0 if better else self.since_better + 1
-        if len(self.members) % self.settings.population_size == 0 or better:
+        if len(self.members) % self.shape.population_size == 0 or better:
             self._note()
         self._tell(child)
 
-    def _paid(self, child: Member) -> Member:
-        """Add up what creating and evaluating a genome took, and what racing and duplicates saved."""
-        text, met, problems = child.genome.text, len(child.scores), len(self.examiner.problems("train"))
-        known = min(met, self._counted.get(text, 0))  # problems of a duplicate that are evaluated already
-        self._counted[text] = max(met, self._counted.get(text, 0))
-        races = self.examiner.spent(child.genome, "train", range(known, met))
-        self._met, self._met_for = self._met + met - known, self._met_for + races.asks
-        each = self._met_for / self._met if self._met else len(self.settings.models)
-        self.saved_as_known += round(each * (problems if child.fate == "known" else known))
-        if child.fate in ("behind", "middling"):
-            self.saved_by_racing += round(each * (problems - met))
+    @property
+    def _most_elite(self) -> int:
+        return self.shape.population_size - 1
+
+    def _recorded(self, child: Member) -> Mapping[str, Record]:
+        """What each operator has used and gained, with this child. A gain is one over its better parent."""
+        parents = [self.members[at].fitness for at in child.parents]
+        gain = max(0.0, child.fitness - max(parents)) if parents and child.fate in LIVING else 0.0
+        old = self.state.records.get(child.operator, Record())
+        new = Record(old.births + 1, old.asks + child.asks, old.gain + gain)
+        return {**self.state.records, child.operator: new}
+
+    def _paid(self, child: Member, used: Iterable[tuple[Genome, Sequence[int]]]) -> Member:
+        """Add up what a birth took, and what racing and duplicates saved."""
+        text, problems, races = child.genome.text, len(self.train), Spent()
+        for genome, numbers in used:
+            counted = self._counted.setdefault(genome.text, set())
+            new = [at for at in numbers if at not in counted]
+            spent = self.examiner.spent(genome, "train", new)
+            races = races.and_(spent)
+            counted.update(new)
+            self._met, self._met_for = self._met + len(new), self._met_for + spent.asks
+            if genome.text != text:
+                self.saved_by_racing -= spent.asks
+        each = self._each
+        if child.fate == "known" or self._first[text] != child.born:
+            self.saved_as_known += round(each * problems)
+        elif child.fate != "failed":
+            self.saved_by_racing += round(each * (problems - len(self._counted[text])))
         asks, usd = Spent(child.asks, child.usd).and_(races)
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         return msgspec.structs.replace(child, asks=asks, usd=usd)
@@ -331,7 +568,38 @@ class Search:
         speed = self._lately / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
         figures = _figures(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
-        run.report(len(self.members), figures, _words(self, figures), who=self.name)
+        run.report(len(self.members), figures, _progress(self, figures), who=self.name)
+
+
+def demonstration(problem: Problem, reply: str = "") -> str:
+    """A problem as a worked example: with the reply of a model that solved it, or with its own working and answer."""
+    if reply.strip():
+        return f"{problem.question}\n{reply.strip()}"
+    working = f"{problem.working}\n" if problem.working else ""
+    return f"{problem.question}\n{working}Answer: {problem.answer}"
+
+
+def _split(member: Member) -> tuple[list[int], list[int]]:
+    """The numbers of the problems that a member failed on, and of those that it solved."""
+    scored = [(at, score) for at, score in enumerate(member.scores) if score is not None]
+    return [at for at, score in scored if score < 1], [at for at, score in scored if score >= 1]
+
+
+def _sum(member: Member, numbers: Iterable[int]) -> float:
+    return sum(member.scores[at] or 0.0 for at in numbers)
+
+
+def _passed(scores: Sequence[float | None], least: Sequence[tuple[float, bool]]) -> bool:
+    """Whether a child reaches the scores of its parents; strictly more where that is asked for."""
+    mine = sum(score or 0.0 for score in scores)
+    return all(mine > theirs if strict else mine >= theirs for theirs, strict in least)
+
+
+def _used(purse: Purse) -> str:
+    """The reason why a search ends that has used its budget."""
+    limits = [f"{purse.asks:,} requests"] if purse.asks is not None else []
+    limits += [f"${purse.usd:.2f}"] if purse.usd is not None else []
+    return f"its budget of {' or '.join(limits)} covers no further candidate"
 
 
 def _parents(plan: Plan) -> tuple[int, ...]:
@@ -349,7 +617,7 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
         "problems": float(len(child.scores)),
         "asks": float(child.asks),
         "seconds": seconds,
-        "generation": len(search.members) / search.settings.population_size,
+        "generation": len(search.members) / search.shape.population_size,
         "best": 0.0 if best is None else best.fitness,
         "mean": 0.0 if last is None else last.mean,
         "spread": 0.0 if last is None else last.spread,
@@ -362,10 +630,10 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
     return found | ({"usd": search.usd} if search.usd else {})
 
 
-def _words(search: Search, figures: dict[str, float]) -> str:
+def _progress(search: Search, figures: dict[str, float]) -> str:
     """The progress line of a search. Speed, cache hits and cost of the run are shown by the display itself."""
     births, whole = len(search.members), search.settings.max_generations
-    if search.size is None:
+    if search.size is None or whole is None:
         at = f"{births:,} candidate{'s' * (births != 1)}"
     else:
         at = f"generation {figures['generation']:.1f} of {whole:,}"

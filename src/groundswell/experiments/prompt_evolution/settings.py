@@ -1,14 +1,15 @@
-"""The settings of an evolution."""
+"""The settings of an evolution, and the sizes that follow from its budget."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import isfinite
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompt_evolution.breeding import PARENTS
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Writing
 from groundswell.experiments.prompt_evolution.fitness import PLAIN, Weights
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import SELECTIONS, Selection
@@ -18,42 +19,57 @@ from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATION
 
 Baseline = Literal["random", "best_of_n"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
-OPERATORS: tuple[str, ...] = (*PARENTS, *MUTATIONS, *CROSSOVERS)
-MIX: dict[str, float] = {
-    "reflect": 3.0,
-    "combine": 2.0,
-    "paraphrase": 1.0,
-    "insert": 1.0,
-    "delete": 1.0,
-    "swap": 0.5,
-    "duplicate": 0.25,
-    "neighbour": 1.0,
-    "single_point": 0.5,
-    "two_point": 0.5,
-    "uniform": 1.0,
-}
-"""Relative frequency of each operator."""
+EXAMPLES, SHORTEN = "examples", "shorten"
+OPERATORS: tuple[str, ...] = (*PARENTS, EXAMPLES, SHORTEN, *MUTATIONS, *CROSSOVERS)
+MIX: dict[str, float] = {"reflect": 4.0, "combine": 1.0, EXAMPLES: 1.0, SHORTEN: 0.5}
+"""Relative frequency of each operator at the start. During the search it follows what has worked."""
+Auto = Literal["light", "medium", "heavy"]
+AUTO: dict[Auto, int] = {"light": 1_500, "medium": 5_000, "heavy": 20_000}
+"""Requests of each search."""
 EMULATED = "emulated/gpt-4o-mini"
 SEED_PROMPT = "Solve the following word problem and give the number."
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that end a search before its last generation. None switches a condition off."""
+    """Conditions that end a search. None switches a condition off."""
 
     target: float | None = None
     """Stop when the best candidate has this fitness."""
-    plateau: int | None = 10
+    plateau: int | None = None
     """Stop after this many generations without a new best candidate."""
     least_spread: float | None = None
     """Stop when the mean distance between two members of the population is this or less."""
     asks: int | None = None
-    """Stop after this many requests, including those of the writer."""
+    """Requests that each search may use, including those of the writer and those for choosing its winner."""
     usd: float | None = None
-    """Stop when the search has cost this many dollars."""
+    """Dollars that the whole run may cost, including baselines and held-out test."""
+    seconds: float | None = None
+    """Seconds that all searches together may take."""
+
+    def __post_init__(self) -> None:
+        for name in ("plateau", "asks", "usd", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise SettingsError(f"{name} {value:g}: must be more than 0", field=name)
 
 
-class Evolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of an evolution, as the driver takes them."""
+class Shape(NamedTuple):
+    """The sizes of a search that fit its budget."""
+
+    asks: int | None
+    """Requests per search; None for no limit."""
+    births: int | None
+    population_size: int
+    window: int
+    """Candidates evaluated at the same time. Birth n can only use results of births up to n minus this number."""
+    block: int
+    finalists: int
+    validation: int
+    """Number of validation problems that the finalists are compared on."""
+
+
+class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The settings of an evolution, as the driver takes them. Sizes that are None follow from the budget."""
 
     models: tuple[str, ...] = (EMULATED,)
     """Models that solve the problems. With several, the mean score counts."""
@@ -62,45 +78,57 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     problems: Problems = msgspec.field(default_factory=generated)
     metric: str = "number"
     seeds: tuple[Genome, ...] = (Genome(SEED_PROMPT),)
-    population_size: int = 50
-    max_generations: int = 100
-    genome_batch_size: int = 10
+    task: str = ""
+    """What the prompts are for, in a sentence or two, for the model that writes them."""
+    auto: Auto = "medium"
+    """Budget of each search, unless `stops` or `max_generations` sets one."""
+    population_size: int | None = None
+    max_generations: int | None = None
+    """Each generation creates `population_size` candidates. None: until the budget is used."""
+    genome_batch_size: int | None = None
     """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     rules: Rules = Rules()
     selection: Selection = "tournament"
     tournament: int = 3
     elite: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
+    adapt: bool = True
+    """Whether operators that have worked are used more often."""
+    writing: Writing = Writing()
     fitness: Weights = PLAIN
+    pareto: bool = False
+    """Search for the Pareto front of accuracy and tokens, instead of for accuracy alone."""
     stops: Stops = Stops()
-    finalists: int = 10
+    finalists: int | None = None
     """Number of best genomes that are evaluated on the validation set, which chooses the winner."""
     baselines: tuple[Baseline, ...] = BASELINES
+    polish: bool = True
+    """Let the writer shorten and correct the winner, and keep that if the validation score does not drop."""
+    ablation: bool = True
+    """Measure on the validation set what each sentence of the winner contributes."""
     temperature: float | None = 0.0
     max_tokens: int = 300
 
     def __post_init__(self) -> None:
         for name in (
-            "population_size",
-            "max_generations",
-            "genome_batch_size",
-            "tournament",
-            "finalists",
-            "max_tokens",
+            *("population_size", "max_generations", "genome_batch_size", "tournament", "finalists", "max_tokens"),
         ):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingsError(f"{name} {value}: must be at least 1", field=name)
         if not self.models:
             raise SettingsError("models: name at least one model", field="models")
         if not self.seeds:
             raise SettingsError("seeds: give at least one seed prompt", field="seeds")
         if not all(seed.text.strip() for seed in self.seeds):
             raise SettingsError("seeds: a seed prompt is empty; write a prompt", field="seeds")
-        if not 0 <= self.elite < self.population_size:
+        if self.elite < 0 or (self.population_size is not None and self.elite >= self.population_size):
+            most = "" if self.population_size is None else f" to {self.population_size - 1}"
             raise SettingsError(
-                f"elite {self.elite}: must be from 0 to {self.population_size - 1}, one less than the population size",
-                field="elite",
+                f"elite {self.elite}: must be from 0{most}, one less than the population size", field="elite"
             )
+        if self.auto not in AUTO:
+            raise SettingsError(f"auto {self.auto!r}: must be one of {', '.join(AUTO)}", field="auto")
         if self.selection not in SELECTIONS:
             raise SettingsError(
                 f"selection {self.selection!r}: must be one of {', '.join(SELECTIONS)}", field="selection"
@@ -116,10 +144,29 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
         if not isfinite(sum(self.operators.values())):
             raise SettingsError("operators: weights must be finite numbers", field="operators")
 
-    @property
-    def births(self) -> int:
-        """The maximum number of genomes in the search."""
-        return self.population_size * self.max_generations
+    @cached_property
+    def shape(self) -> Shape:
+        """The sizes of each search."""
+        stops, own = self.stops, self.max_generations is not None
+        asks = stops.asks
+        if asks is None and not own and stops.usd is None and stops.seconds is None:
+            asks = AUTO[self.auto]
+        calls = (AUTO[self.auto] if asks is None else asks) / len(self.models)
+        population = self.population_size or (50 if own else _between(calls**0.5 / 5, 6, 20))
+        least = min(len(self.problems.validation), VALIDATED)
+        share = CHOOSING * calls
+        finalists = self.finalists or (10 if own else _between(share / least, 2, 10))
+        return Shape(
+            asks,
+            population * self.max_generations if self.max_generations is not None else None,
+            population,
+            self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 8)),
+            self.rules.block or (20 if own else 8),
+            finalists,
+            len(self.problems.validation)
+            if asks is None
+            else min(len(self.problems.validation), max(least, int(share / finalists))),
+        )
 
     @property
     def whole(self) -> int:
@@ -130,3 +177,15 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     def by(self) -> str:
         """The model that writes prompts."""
         return self.writer or self.models[0]
+
+
+ABLATED, MOST_PARTS = 100, 20
+"""An ablation uses at most this many validation problems, and measures at most this many parts of a prompt."""
+CHOOSING = 0.2
+"""Share of a search's requests that is reserved for comparing its finalists on the validation set."""
+VALIDATED = 40
+"""Minimum number of validation problems for a finalist, if there are that many."""
+
+
+def _between(value: float, least: int, most: int) -> int:
+    return max(least, min(most, round(value)))

@@ -13,7 +13,7 @@ from groundswell.program.tally import Tally
 from groundswell.program.trial import Trial, program
 
 SHOWN = 400
-"""Characters of a wrong reply that are kept."""
+"""Characters of a reply that are kept."""
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,9 +35,11 @@ class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
     input_tokens: int = 0
     output_tokens: int = 0
     said: str = ""
-    """The end of a wrong reply, which is shown to the model that writes a better prompt."""
+    """The end of the reply, which is shown to the model that writes a better prompt."""
     judged: Tally = {}
     """Requests that the metric made."""
+    feedback: str = ""
+    """What the metric says about the reply."""
 
 
 @program("prompt_evolution/solve", version=1)
@@ -51,6 +53,14 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
         extra=extras_of(spec.model),
     )
     found = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
-    said, used = "" if found.score == 1 else reply.text[-SHOWN:], reply.usage
+    used = reply.usage
     trial.row(model=spec.model, prompt=spec.prompt, question=spec.problem.question, score=found.score)
-    return Solved(found.score, extracted(reply.text), used.input_tokens, used.output_tokens, said, found.judged)
+    return Solved(
+        found.score,
+        extracted(reply.text),
+        used.input_tokens,
+        used.output_tokens,
+        reply.text[-SHOWN:],
+        found.judged,
+        found.feedback,
+    )

@@ -1,12 +1,13 @@
-"""Token operators: random word-level edits and crossovers, without a model.
+"""Operators that need no model: changes of the worked examples, deleted sentences, random edits of words, crossovers.
 
-Mutations take one genome, crossovers two. Each birth has its own random generator.
+Mutations take one genome, crossovers two. Each birth has its own random generator. A search uses random edits of words
+and crossovers only if they are named: what they produce is seldom good English.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,31 +17,61 @@ import msgspec
 from groundswell.experiments.prompt_evolution.genome import Genome, tokens
 
 FILE = Path(__file__).with_name("words.toml")
-Mutation = Callable[[Genome, Random], Genome]
+Mutation = Callable[[Genome, Random, Sequence[str]], Genome]
+"""Takes a genome, a random generator, and words of the task."""
 Crossover = Callable[[Genome, Genome, Random], Genome]
+MOST_EXAMPLES = 8
 
 
 @cache
-def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Synonyms by word, and phrases that may be inserted."""
-    found = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    neighbours: dict[str, tuple[str, ...]] = {}
-    for group in found["neighbours"]:
+def _synonyms() -> Mapping[str, tuple[str, ...]]:
+    """Synonyms by word."""
+    found: dict[str, tuple[str, ...]] = {}
+    for group in tomllib.loads(FILE.read_text(encoding="utf-8"))["neighbours"]:
         for word in group:
-            neighbours[word] = (*neighbours.get(word, ()), *(other for other in group if other != word))
-    return neighbours, tuple(found["phrases"])
+            found[word] = (*found.get(word, ()), *(other for other in group if other != word))
+    return found
 
 
-def insert(genome: Genome, draw: Random) -> Genome:
-    """Insert a phrase: a sentence between sentences, anything else between words."""
-    phrase = draw.choice(_words()[1])
+def with_examples(genome: Genome, draw: Random, pool: Sequence[str]) -> Genome:
+    """Add one to three worked examples of the pool, or else remove or replace one."""
+    held, new = list(genome.examples), [each for each in pool if each not in genome.examples]
+    if held and (not new or len(held) >= MOST_EXAMPLES or draw.random() < 0.2):
+        held.pop(draw.randrange(len(held)))
+    if len(held) < len(genome.examples) and draw.random() < 0.5:
+        return msgspec.structs.replace(genome, examples=tuple(held))
+    room = max(0, MOST_EXAMPLES - len(held))
+    held += draw.sample(new, min(len(new), room, draw.randint(1, 3)))
+    return msgspec.structs.replace(genome, examples=tuple(held))
+
+
+def shorten(genome: Genome, draw: Random) -> Genome:
+    """Remove a sentence or a worked example. The instruction keeps at least one sentence."""
+    parts = len(sentences(genome.instruction))
+    first = 0 if parts > 1 else parts
+    last = parts + len(genome.examples)
+    return without_part(genome, draw.randrange(first, last)) if first < last else genome
+
+
+def without_part(genome: Genome, at: int) -> Genome:
+    """The genome without one of its parts: the sentences of its instruction, then its worked examples."""
+    parts = sentences(genome.instruction)
+    if at < len(parts):
+        return _told(genome, parts[:at] + parts[at + 1 :])
+    at -= len(parts)
+    return msgspec.structs.replace(genome, examples=genome.examples[:at] + genome.examples[at + 1 :])
+
+
+def insert(genome: Genome, draw: Random, words: Sequence[str]) -> Genome:
+    """Insert a word of the task between two words."""
+    if not words:
+        return genome
     parts = tokens(genome.instruction)
-    places = [at for at in range(len(parts) + 1) if at in (0, len(parts)) or _ends(parts[at - 1])]
-    at = draw.choice(places) if phrase.endswith(".") else draw.randrange(len(parts) + 1)
-    return _told(genome, [*parts[:at], phrase, *parts[at:]])
+    at = draw.randrange(len(parts) + 1)
+    return _told(genome, [*parts[:at], draw.choice(words), *parts[at:]])
 
 
-def delete(genome: Genome, draw: Random) -> Genome:
+def delete(genome: Genome, draw: Random, words: Sequence[str] = ()) -> Genome:
     """Delete a word or a worked example. The instruction keeps at least one word."""
     if genome.examples and draw.random() < 0.2:
         at = draw.randrange(len(genome.examples))
@@ -52,7 +83,7 @@ def delete(genome: Genome, draw: Random) -> Genome:
     return _told(genome, parts[:at] + parts[at + 1 :])
 
 
-def swap(genome: Genome, draw: Random) -> Genome:
+def swap(genome: Genome, draw: Random, words: Sequence[str] = ()) -> Genome:
     """Swap two words."""
     parts = tokens(genome.instruction)
     if len(parts) < 2:
@@ -62,7 +93,7 @@ def swap(genome: Genome, draw: Random) -> Genome:
     return _told(genome, parts)
 
 
-def duplicate(genome: Genome, draw: Random) -> Genome:
+def duplicate(genome: Genome, draw: Random, words: Sequence[str] = ()) -> Genome:
     """Duplicate a word."""
     parts = tokens(genome.instruction)
     if not parts:
@@ -71,12 +102,12 @@ def duplicate(genome: Genome, draw: Random) -> Genome:
     return _told(genome, [*parts[:at], parts[at], *parts[at:]])
 
 
-def neighbour(genome: Genome, draw: Random) -> Genome:
-    """Replace a word by a synonym."""
-    parts, known = tokens(genome.instruction), _words()[0]
+def neighbour(genome: Genome, draw: Random, words: Sequence[str] = ()) -> Genome:
+    """Replace a word by a synonym; insert a word of the task if no synonym is known."""
+    parts, known = tokens(genome.instruction), _synonyms()
     places = [at for at, part in enumerate(parts) if _bare(part) in known]
     if not places:
-        return insert(genome, draw)
+        return insert(genome, draw, words)
     at = draw.choice(places)
     bare = _bare(parts[at])
     new = draw.choice(known[bare])
@@ -103,7 +134,7 @@ def two_point(one: Genome, other: Genome, draw: Random) -> Genome:
 
 def uniform(one: Genome, other: Genome, draw: Random) -> Genome:
     """Each sentence from one parent or the other."""
-    first, second = _sentences(one.instruction), _sentences(other.instruction)
+    first, second = sentences(one.instruction), sentences(other.instruction)
     found = list[str]()
     for at in range(max(len(first), len(second))):
         side = first if draw.random() < 0.5 else second
@@ -141,7 +172,8 @@ def _told(genome: Genome, parts: list[str]) -> Genome:
     return msgspec.structs.replace(genome, instruction=text) if text else genome
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences. Joined again they give the text."""
     found, held = list[str](), ""
     for part in tokens(text):
         held += part

@@ -39,6 +39,12 @@ def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:
     )
 
 
+def paired(one: Scores, other: Scores) -> tuple[float | None, float | None, float | None, int]:
+    """The mean difference of two series of scores on the same problems, its interval and n."""
+    value, low, high, _, n = _gain(_pairs(one, other))
+    return value, low, high, n
+
+
 class Gap(NamedTuple):
     """The validation score of a prompt minus its held-out test score."""
 

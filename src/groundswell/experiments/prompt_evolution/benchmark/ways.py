@@ -104,6 +104,9 @@ class Workload:
         )
 
 
+WORDS = ("carefully", "clearly", "now", "please", "again", "exactly", "here", "slowly", "well", "below")
+
+
 def distinct(many: int, seed: int) -> list[Genome]:
     """Distinct prompts, made by random edits of the seed prompt."""
     first = Genome(SEED_PROMPT)
@@ -112,7 +115,7 @@ def distinct(many: int, seed: int) -> list[Genome]:
         if len(found) == many:
             break
         draw = Random(seed_of(seed, "genome", step))
-        child = draw.choice(operators)(draw.choice(list(found.values())), draw)
+        child = draw.choice(operators)(draw.choice(list(found.values())), draw, WORDS)
         found.setdefault(child.text, child)
     return list(found.values())
 
