@@ -155,6 +155,19 @@ def test_an_account_that_refuses_stops_the_search(tmp_path: Path) -> None:
         EngineAdapter(engine.run(), "solver").evaluate(PROBLEMS[:2], {"a": ""})
 
 
+@metric("test/near")
+def near(reply: str, problem: Problem) -> tuple[float, str]:
+    return 0.5, f"close to {problem.answer}"
+
+
+def test_feedback_of_a_metric_is_shown(tmp_path: Path) -> None:
+    with groundswell.open_sync(tmp_path / "runs.db", script=answer) as engine:
+        adapter = EngineAdapter(engine.run(), "solver", metric="test/near")
+        found = adapter.evaluate(PROBLEMS[:1], {"a": ""}, capture_traces=True)
+        assert found.scores == [0.5]
+        assert adapter.make_reflective_dataset({}, found, ["a"])["a"][0]["Feedback"] == "close to 2"
+
+
 def test_a_prompt_that_comes_again_is_asked_again(tmp_path: Path) -> None:
     def ask_thrice() -> list[str]:
         with groundswell.open_sync(tmp_path / "runs.db", script=script) as engine:

@@ -94,7 +94,7 @@ async def evaluate(trial: Trial, spec: Evaluation) -> Evaluated:
         )
         reply = asked.text
     found = await find_metric(spec.metric)(trial, Replied(reply, spec.problem))
-    return Evaluated(reply, found.score, getattr(found, "feedback", ""))
+    return Evaluated(reply, found.score, found.feedback)
 
 
 class Trace(msgspec.Struct, frozen=True):
