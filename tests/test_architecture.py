@@ -54,7 +54,10 @@ ALLOWED: dict[str, set[str]] = {
             "experiments",
         ),
     },
-    "bridges": {"errors", "version", "program", "engine", "compose", "portal", "experiments", "bridges"},
+    "bridges": {
+        *("errors", "version", "program", "engine", "compose", "portal", "experiments", "bridges"),
+        "transports.scripted",
+    },
     "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }

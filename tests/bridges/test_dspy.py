@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("dspy")
 
@@ -19,7 +21,9 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMInvalidRequestEr
 
 import groundswell
 from groundswell import Limits, RunOptions
-from groundswell.bridges.dspy import EngineLM, chat_of, response_of
+from groundswell.bridges.dspy import EngineLM, Evolve, chat_of, joined, response_of, split
+from groundswell.errors import RunError
+from groundswell.experiments.prompt_evolution.settings import Stops
 from groundswell.program.request import (
     Chat,
     Fault,
@@ -35,7 +39,7 @@ from groundswell.program.request import (
     system,
     user,
 )
-from groundswell.transports.scripted import Scripted
+from groundswell.transports.scripted import Scripted, scripted_model
 
 pytestmark = pytest.mark.slow  # importing DSPy takes seconds
 
@@ -246,3 +250,96 @@ def test_replies_are_translated() -> None:
     assert (said.model, said.finish_reason) == ("m-1", "tool_call")
     assert said.usage == lm15.Usage(9, 8, cache_read_tokens=7, reasoning_tokens=6, cache_write_tokens=0)
     assert response_of(Reply("", finish="length"), "m").finish_reason == "length"
+
+
+RULE = "Add one."
+EXAMPLES = [dspy.Example(question=f"{n} + {n}", answer=str(2 * n + 1)).with_inputs("question") for n in range(40)]
+
+
+class Models:
+    """A model that adds one only if the instructions say so, and a writer that finds that out. Counts requests."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        scripted_model("adder")(self.add)
+        scripted_model("writer")(self.write)
+
+    def add(self, request: Chat) -> str:
+        prompt, text = (str(each.content) for each in request.messages)
+        self.asked.append(prompt + text)
+        number = int(text.partition("[[ ## question ## ]]\n")[2].split()[0])
+        return f"[[ ## answer ## ]]\n{2 * number + (RULE in prompt)}\n\n[[ ## completed ## ]]"
+
+    def write(self, request: Chat) -> str:
+        text = str(request.messages[-1].content)
+        prompt = text.partition("<prompt>\n")[2].partition("\n</prompt>")[0]
+        return f"<prompt>{prompt} {RULE}</prompt>"
+
+
+class TwoSteps(dspy.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = dspy.Predict("question -> answer")
+        self.second = dspy.Predict("question, draft -> answer")
+
+    def forward(self, question: str) -> Any:
+        return self.second(question=question, draft=self.first(question=question).answer)
+
+
+def right(example: Any, predicted: Any, trace: Any = None) -> Any:
+    score = float(example.answer == predicted.answer)
+    return dspy.Prediction(score=score, feedback="" if score else "It is one more.")
+
+
+def evolved(folder: Path, program: Any, calls: int | None = None) -> tuple[Any, Evolve]:
+    with groundswell.open_sync(folder / "runs.db") as engine:
+        limits = RunOptions(limits=Limits(calls=calls))
+        lm = EngineLM(engine.run("requests", options=limits), "scripted/adder")
+        search = Evolve(engine, right, "scripted/writer", name="search", stops=Stops(asks=300), ablation=False)
+        with dspy.context(lm=lm):
+            return search.compile(program, trainset=EXAMPLES), search
+
+
+def instructions(program: Any) -> list[str]:
+    return [each.signature.instructions for each in program.predictors()]
+
+
+@pytest.mark.parametrize("make", [lambda: dspy.Predict("question -> answer"), TwoSteps], ids=["one step", "two steps"])
+def test_instructions_are_evolved_and_nothing_is_asked_again(tmp_path: Path, make: Callable[[], Any]) -> None:
+    models = Models()
+    better, search = evolved(tmp_path, make())
+    assert any(RULE in each for each in instructions(better))
+    assert search.analysis is not None
+    assert search.analysis.tested[-1].accuracy == 1
+    asked = len(models.asked)
+    again, _ = evolved(tmp_path, make())
+    assert instructions(again) == instructions(better)
+    assert len(models.asked) == asked == len({*models.asked})
+
+
+def test_a_search_stops_with_its_model_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "stopped").mkdir()
+    (tmp_path / "whole").mkdir()
+    models, program = Models(), dspy.Predict("question -> answer")
+    with pytest.raises(RunError, match=r"not complete.*budget of 40 calls"):
+        evolved(tmp_path / "stopped", program, calls=40)
+    assert len(models.asked) == 40
+    found, search = evolved(tmp_path / "stopped", program)
+    assert len(models.asked) == len({*models.asked})
+    assert search.analysis is not None
+    assert not any(each.why for each in search.analysis.evolution.members)
+    assert instructions(found) == instructions(evolved(tmp_path / "whole", program)[0])
+
+
+names = st.text("abc._", min_size=1, max_size=4)
+lines = st.text("ab# \n", max_size=9).map(str.strip).filter(bool)
+
+
+@given(st.dictionaries(names, lines, min_size=1, max_size=3))
+def test_joined_instructions_are_split_again(texts: dict[str, str]) -> None:
+    assert split(joined(texts), dict.fromkeys(texts, "seed")) == texts
+
+
+def test_instructions_without_their_heading_stay_as_they_were() -> None:
+    texts = {"a": "one", "b": "two"}
+    assert split(joined(texts).replace(" of b", "").replace("one", "three"), texts)["b"] == "two"

@@ -1,8 +1,11 @@
-"""A language model for DSPy whose requests go through the engine.
+"""DSPy on the engine: a language model whose requests the engine sends, and an optimiser that evolves instructions.
 
     with groundswell.open_sync("runs.db") as engine:
         dspy.configure(lm=EngineLM(engine.run("qa"), "openai/gpt-4o-mini"))
-        answer = dspy.ChainOfThought("question -> answer")(question="What is 6 x 7?").answer
+        program = dspy.ChainOfThought("question -> answer")
+        answer = program(question="What is 6 x 7?").answer
+
+        better = Evolve(engine, metric, "openai/gpt-4o", name="qa-evolved").compile(program, trainset=examples)
 
 Running the same script again sends no request that the run has a reply to.
 """
@@ -11,21 +14,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from functools import partial
+from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from groundswell.bridges.asking import Trials
-from groundswell.errors import TrialMissing
+from groundswell.errors import RunError, RunStopped, TrialMissing
 from groundswell.experiments.needed import explained
+from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.experiments.prompt_evolution.evolving import evolve
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import metric as register_metric
+from groundswell.experiments.prompt_evolution.problems import Problem, Problems
+from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.small_models import extras_of
-from groundswell.portal import SyncRun
-from groundswell.program.request import Chat, Fault, FaultKind, Image, Message, Reply, Text, Tool, ToolCall
+from groundswell.portal import SyncEngine, SyncRun
+from groundswell.program.request import Chat, Fault, FaultKind, Image, Message, Reply, Text, Tool, ToolCall, canonical
+from groundswell.transports.scripted import scripted_model
 
 try:
     import dspy
     from dspy import lm15
+    from dspy.teleprompt import Teleprompter
+    from dspy.utils.exceptions import AdapterParseError
 except ModuleNotFoundError as missing:
     raise explained(missing) from missing
 
@@ -241,3 +258,178 @@ def response_of(reply: Reply, model: str) -> lm15.Response:
             reasoning_tokens=used.reasoning_tokens,
         ),
     )
+
+
+THREADS = 32
+METRIC = "dspy"
+HEADING = "### Instructions of "
+TASK = f"a program of several steps. Keep the lines that begin with `{HEADING.strip()}`."
+
+
+class Evolve(Teleprompter):  # type: ignore[misc]
+    """A DSPy optimiser that evolves the instructions of a program's predictors with the search of `groundswell evolve`.
+
+    A candidate is one text with the instructions of all predictors. It is evaluated by running the program on examples,
+    with the language model that DSPy is configured with. Use an `EngineLM`, so that a search that was interrupted
+    repeats no request. `analysis` is the result of the search, with its gain on the held-out test.
+
+    Args:
+        engine: The engine of the search.
+        metric: Metric of DSPy, called with an example and a prediction. It returns a score from 0 to 1, or a
+            `dspy.Prediction` with `score` and `feedback`.
+        writer: Model that writes instructions.
+        name: Name of the run. The same name continues the same search.
+        seed: Seed of the search.
+        threads: Number of programs that run at the same time.
+        settings: Further settings of the search, such as `auto` and `stops`: see `Evolution`.
+    """
+
+    def __init__(
+        self,
+        engine: SyncEngine,
+        metric: Callable[..., Any],
+        writer: str,
+        *,
+        name: str | None = None,
+        seed: int = 0,
+        threads: int = THREADS,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self._engine = engine
+        self._metric = metric
+        self._writer = writer
+        self._name = name
+        self._seed = seed
+        self._threads = threads
+        self._settings = settings
+        self.analysis: Analysis | None = None
+
+    def compile(
+        self,
+        student: dspy.Module,
+        *,
+        trainset: Sequence[dspy.Example],
+        teacher: dspy.Module | None = None,
+        valset: Sequence[dspy.Example] | None = None,
+        **kwargs: Any,
+    ) -> dspy.Module:
+        """Return a copy of the program with better instructions.
+
+        Candidates are compared on `trainset`. One half of `valset` chooses the best, and the other half is the held-out
+        test. Without a `valset`, it is the second half of `trainset`.
+        """
+        if valset is None:
+            half = len(trainset) // 2
+            trainset, valset = trainset[:half], trainset[half:]
+        examples = {_shown(each.inputs()): each for each in (*trainset, *valset)}
+        sets = [[_problem(each) for each in part] for part in (trainset, valset[::2], valset[1::2])]
+        texts = {name: each.signature.instructions for name, each in student.named_predictors()}
+        model = f"dspy-{blake2b(canonical([texts, sorted(examples)]), digest_size=4).hexdigest()}"
+        with ThreadPoolExecutor(self._threads, "groundswell-dspy") as threads:
+            work = _Work(student, examples, self._metric, texts)
+            scripted_model(model)(partial(_answer, threads, copy_context(), work))
+            settings = Evolution(
+                models=(f"scripted/{model}",),
+                writer=self._writer,
+                problems=Problems(train=tuple(sets[0]), validation=tuple(sets[1]), test=tuple(sets[2])),
+                metric=METRIC,
+                seeds=(Genome.of(joined(texts)),),
+                **{"baselines": (), "task": TASK if len(texts) > 1 else "", **self._settings},
+            )
+            ended = self._engine.drive(evolve, settings, name=self._name, seed=self._seed)
+        if ended.analysis is None:
+            raise RunError(f"the search is not complete: {ended.error or ended.status}. Run it again to continue it")
+        self.analysis = msgspec.convert(ended.analysis, Analysis)
+        return instructed(student, split(self.analysis.evolution.winner.genome.text, texts))
+
+
+class _Work:
+    """Runs a program with the instructions of a candidate. `texts` are those of the program itself."""
+
+    def __init__(
+        self,
+        student: dspy.Module,
+        examples: Mapping[str, dspy.Example],
+        metric: Callable[..., Any],
+        texts: Mapping[str, str],
+    ) -> None:
+        self._student = student
+        self._examples = examples
+        self._metric = metric
+        self._texts = texts
+
+    def __call__(self, request: Chat) -> str | Fault:
+        """What the program predicts for an example, after a line with its score and feedback."""
+        prompt, question = (str(each.content) for each in request.messages)
+        example = self._examples[question]
+        try:
+            predicted = instructed(self._student, split(prompt, self._texts))(**example.inputs())
+        except AdapterParseError as error:
+            return _scored(0.0, str(error), "")
+        except Exception as error:  # noqa: BLE001  code of the program: the example is missing, and is not scored
+            kind = FaultKind.QUOTA if _stopped(error) else FaultKind.BAD_REQUEST
+            return Fault(kind, f"{type(error).__name__}: {error}")
+        found = self._metric(example, predicted)
+        return _scored(float(getattr(found, "score", found)), getattr(found, "feedback", None) or "", _shown(predicted))
+
+
+def _stopped(error: BaseException | None) -> bool:
+    """Whether the run of the language model has stopped. The search then has to stop too, and can be resumed."""
+    while error is not None and not isinstance(error, RunStopped):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+async def _answer(threads: ThreadPoolExecutor, context: Any, work: _Work, request: Chat) -> str | Fault:
+    """Run a program in a thread, with the settings of DSPy where the search was started."""
+    return await asyncio.get_running_loop().run_in_executor(threads, context.copy().run, work, request)
+
+
+def _scored(score: float, feedback: str, shown: str) -> str:
+    return json.dumps({"score": score, "feedback": feedback}) + f"\n{shown}"
+
+
+@register_metric(METRIC)
+def score_of(reply: str, problem: Problem) -> tuple[float, str]:
+    """The score and the feedback in the first line of a reply."""
+    found = json.loads(reply.partition("\n")[0])
+    return found["score"], found["feedback"]
+
+
+def _problem(example: dspy.Example) -> Problem:
+    """An example as a problem. Its labels are shown to the model that writes instructions."""
+    return Problem(_shown(example.inputs()), _shown(example.labels()))
+
+
+def _shown(fields: Any) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in fields.items())
+
+
+def instructed(program: dspy.Module, texts: Mapping[str, str]) -> dspy.Module:
+    """A copy of a program whose predictors have these instructions."""
+    made = program.deepcopy()
+    for name, predictor in made.named_predictors():
+        predictor.signature = predictor.signature.with_instructions(texts[name])
+    return made
+
+
+def joined(texts: Mapping[str, str]) -> str:
+    """The instructions of all predictors as one text. If there are several, each has a heading."""
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "\n\n".join(f"{HEADING}{name}\n{text}" for name, text in texts.items())
+
+
+def split(text: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """The instructions in a text, by predictor. One whose heading was lost keeps those in `texts`."""
+    if len(texts) == 1:
+        return dict.fromkeys(texts, text)
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith(HEADING):
+            name = line.removeprefix(HEADING).strip()
+        else:
+            found[name] = f"{found.get(name, '')}{line}\n"
+    return {name: found.get(name, "").strip() or text for name, text in texts.items()}
