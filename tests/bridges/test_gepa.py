@@ -19,6 +19,7 @@ from groundswell.errors import RunStopped, SettingsError, TrialMissing
 from groundswell.experiments.prompt_evolution import Problem, metric
 from groundswell.program.request import Chat, Fault, FaultKind, Reply
 from groundswell.program.trial import Trial, program
+from groundswell.transports.scripted import Scripted
 from tests.bridges.gepa_script import HINT, PROBLEMS, answer, counted, requests, search
 from tests.patience import PATIENCE
 
@@ -91,6 +92,15 @@ def test_evaluations_have_scores_replies_and_feedback(tmp_path: Path) -> None:
         assert shown[0]["Feedback"].endswith("The correct answer is: 2")
         assert shown[3] == {"Inputs": "What is 4 + 4?", "Generated Outputs": "#### 8", "Feedback": "This is correct."}
         assert adapter.evaluate(PROBLEMS[:4], {"a": HINT, "b": "Be brief."}).trajectories is None
+
+
+def test_an_evaluation_is_one_batch(tmp_path: Path) -> None:
+    with groundswell.open_sync(tmp_path / "runs.db", transport=Scripted(answer, barrier=True)) as engine:
+        run = engine.run()
+        adapter = EngineAdapter(run, "solver")
+        one, other = adapter.batch_evaluate([({"a": ""}, PROBLEMS), ({"a": HINT}, PROBLEMS[:5])])
+        assert (len(one.scores), len(other.scores)) == (24, 5)
+        assert run.run.counters.waves == 1
 
 
 def test_texts_are_joined_in_their_order(tmp_path: Path) -> None:
