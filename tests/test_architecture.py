@@ -54,6 +54,10 @@ ALLOWED: dict[str, set[str]] = {
             "experiments",
         ),
     },
+    "bridges": {
+        *("errors", "version", "program", "engine", "compose", "portal", "experiments", "bridges"),
+        "transports.scripted",
+    },
     "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }
@@ -142,6 +146,14 @@ def test_a_server_needs_no_command_line() -> None:
     servers = [path for path in MODULES if module_name(path).startswith("web")]
     imports = {name for path in servers for name in own_imports(parsed(path))}
     assert [name for name in imports if name.partition(".")[0] == "cli"] == []
+
+
+def test_bridges_are_imported_by_the_command_line_alone_and_late() -> None:
+    others = [path for path in MODULES if not module_name(path).startswith("bridges")]
+    at_once = [module_name(path) for path in others if any(n.startswith("bridges") for n in own_imports(parsed(path)))]
+    assert at_once == []
+    named = {module_name(path) for path in others if "groundswell.bridges." in path.read_text()}
+    assert named == {"cli.running"}
 
 
 def test_every_part_has_a_rule() -> None:

@@ -20,6 +20,7 @@ Package layout, from the inside out. Imports point upwards in this list; tests/t
     experiments/  experiment.py describes what an experiment is; prompting/ is `groundswell ask` and `map`,
                   secret_game/ is `play`, simulations/ is `simulate`, query_mutation/ is `mutate`, prompt_evolution/
                   is `evolve`
+    bridges/      GEPA and DSPy on the engine, and logs of runs in MLflow and Weights & Biases
     testing/      fakes, crash harness, and conformance suites for your own extensions
     web/          the REST API, with an engine that works in the background
     cli/          the command line

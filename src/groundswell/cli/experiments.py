@@ -102,6 +102,7 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
         report=reporting.report,
         code=reporting.results.exit_code,
         listeners=reporting.listeners,
+        log=flags.log,
     )
 
 

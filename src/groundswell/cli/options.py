@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -24,7 +24,18 @@ Estimate = Annotated[
     Flag(group=LIMITS, usual=True),
 ]
 
-__all__ = ["COMMON", "DEFAULT_STORE", "LIMITS", "Estimate", "Json", "RunName", "StoreFlags", "Terminal", "Yes"]
+__all__ = [
+    "COMMON",
+    "DEFAULT_STORE",
+    "LIMITS",
+    "Estimate",
+    "Json",
+    "RunFlags",
+    "RunName",
+    "StoreFlags",
+    "Terminal",
+    "Yes",
+]
 
 
 class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +54,20 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Terminal(StoreFlags, frozen=True, kw_only=True):
+class RunFlags(StoreFlags, frozen=True, kw_only=True):
+    """What commands that run an experiment or a driver take."""
+
+    log: Annotated[
+        tuple[Literal["mlflow", "wandb"], ...],
+        Meta(
+            description="Log figures, settings and results to an experiment tracker: mlflow, or wandb (Weights & "
+            "Biases). May be repeated."
+        ),
+        Flag(group=COMMON),
+    ] = ()
+
+
+class Terminal(RunFlags, frozen=True, kw_only=True):
     """What commands of experiments take on the command line alone."""
 
     estimate: Estimate = False

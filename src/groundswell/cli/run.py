@@ -15,7 +15,7 @@ from groundswell.cli import output
 from groundswell.cli.commands import Command, Group
 from groundswell.cli.estimating import show_estimate
 from groundswell.cli.experiments import command_for
-from groundswell.cli.options import Estimate, StoreFlags
+from groundswell.cli.options import Estimate, RunFlags
 from groundswell.cli.running import run_and_report
 from groundswell.cli.targets import build_settings, find_driver, find_experiment, read_settings
 from groundswell.engine.driver import Driver, settings_type
@@ -74,11 +74,15 @@ def _of_experiment(experiment: Experiment, target: str) -> click.Command:
 
 def _of_driver(driver: Driver, target: str) -> Command:
     """A command with a flag for each field of the driver's settings."""
-    shared = {**fields_of(StoreFlags), **fields_of(RunChoices), **fields_of(OfDriver)}
-    own = {name: one for name, one in _settings_fields(driver).items() if name not in shared}
+    shared = {**fields_of(RunFlags), **fields_of(RunChoices), **fields_of(OfDriver)}
+    known = _settings_fields(driver)
+    if "log" in known:
+        del shared["log"]  # a common name for a setting
+    own = {name: one for name, one in known.items() if name not in shared}
 
     def run(given: Mapping[str, Given]) -> None:
-        flags, choices, how = _part(StoreFlags, given), _part(RunChoices, given), _part(OfDriver, given)
+        flags = _part(RunFlags, {name: one for name, one in given.items() if name not in own})
+        choices, how = _part(RunChoices, given), _part(OfDriver, given)
         base = {} if how.settings is None else read_settings(how.settings)
         base |= {name: msgspec.to_builtins(value_of(own[name], one)) for name, one in given.items() if name in own}
         _drive(driver, build_settings(driver, base, list(how.change)), flags, choices, estimate=how.estimate)
@@ -102,7 +106,7 @@ def _settings_fields(driver: Driver) -> dict[str, Field]:
     }
 
 
-def _drive(driver: Driver, settings: Any, flags: StoreFlags, choices: RunChoices, *, estimate: bool) -> None:
+def _drive(driver: Driver, settings: Any, flags: RunFlags, choices: RunChoices, *, estimate: bool) -> None:
     options = choices.run_options()
     if estimate:
         show_estimate(lambda: estimate_of(driver, settings, seed=choices.seed), choices, json=flags.json)
@@ -115,7 +119,7 @@ def _drive(driver: Driver, settings: Any, flags: StoreFlags, choices: RunChoices
             output.say(output.already_done(summary))
         return summary
 
-    run_and_report(work, flags, choices)
+    run_and_report(work, flags, choices, log=flags.log)
 
 
 def _without_target(given: Mapping[str, Given]) -> None:
@@ -132,6 +136,6 @@ TARGET = Field(
 run = Run(
     "run",
     _without_target,
-    [TARGET, *fields_of(StoreFlags).values(), *fields_of(RunChoices).values(), *fields_of(OfDriver).values()],
+    [TARGET, *fields_of(RunFlags).values(), *fields_of(RunChoices).values(), *fields_of(OfDriver).values()],
     "Run your own experiment, or an `async def driver(run, settings)`.",
 )

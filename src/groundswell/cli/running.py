@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ from groundswell.providers.accounts.config import load_here
 from groundswell.reporting.progress import Progress
 
 if TYPE_CHECKING:
+    from groundswell.bridges.tracking import Tracker
     from groundswell.cli.options import StoreFlags
     from groundswell.engine.run import Run
     from groundswell.experiments.options import HowToRun
@@ -55,6 +57,8 @@ LIMITS = {
 HELD_UP = 1.0
 """Seconds after which a pending signal means that the event loop is blocked."""
 ENDING = "stopping at once; all replies received so far are in the store"
+TRACKERS = {"mlflow": "MlflowTracker", "wandb": "WandbTracker"}
+"""The modules in `groundswell.bridges` that log runs, and their classes."""
 
 
 class Ended(NamedTuple):
@@ -79,25 +83,35 @@ def run_and_report(
     report: Report = output.print_outcome,
     code: Code = exit_code_of,
     listeners: Sequence[Listener] = (),
+    log: Sequence[str] = (),
 ) -> NoReturn:
-    """Do work on the store, print how it ended, and exit with its status."""
+    """Do work on the store, print how it ended, and exit with its status. `log` names experiment trackers."""
     if choices.account:
         load_here(choices.account)  # report a wrong flag before a run exists
-    above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
-    with above:  # output of an experiment must not mix with the JSON
-        ended = None
-        while ended is None or _may_go_on(ended):
-            ended = carry_out(
-                work,
-                store=flags.store,
-                max_concurrent=choices.max_concurrent,
-                account=choices.account,
-                verbose=flags.verbose,
-                listeners=listeners,
-            )
-    with interruptible(ended, flags.store):
-        status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code)
+    with contextlib.ExitStack() as trackers:  # they end last, with the files of the report
+        heard: list[Listener] = [*listeners]
+        heard += [trackers.enter_context(_tracker(name, flags.store)) for name in dict.fromkeys(log)]
+        above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
+        with above:  # output of an experiment must not mix with the JSON
+            ended = None
+            while ended is None or _may_go_on(ended):
+                ended = carry_out(
+                    work,
+                    store=flags.store,
+                    max_concurrent=choices.max_concurrent,
+                    account=choices.account,
+                    verbose=flags.verbose,
+                    listeners=heard,
+                )
+        with interruptible(ended, flags.store):
+            status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code)
     raise click.exceptions.Exit(status)
+
+
+def _tracker(name: str, store: str) -> Tracker:
+    """A listener that logs to an experiment tracker. Raises `SettingsError` if its package is not installed."""
+    made: Tracker = getattr(importlib.import_module(f"groundswell.bridges.{name}"), TRACKERS[name])(store)
+    return made
 
 
 def _may_go_on(ended: Ended) -> bool:

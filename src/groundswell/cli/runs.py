@@ -16,7 +16,7 @@ from msgspec import Meta
 from groundswell.cli import output
 from groundswell.cli.commands import Group
 from groundswell.cli.export import export
-from groundswell.cli.options import Estimate, RunName, StoreFlags, Yes
+from groundswell.cli.options import Estimate, RunFlags, RunName, StoreFlags, Yes
 from groundswell.cli.reports import report
 from groundswell.cli.stored import opened
 from groundswell.cli.targets import build_settings, load_driver_of
@@ -140,7 +140,7 @@ def show(
 
 @app.add()
 def resume(
-    flags: StoreFlags,
+    flags: RunFlags,
     how: HowToRun,
     run: RunName,
     *,
@@ -191,6 +191,7 @@ def resume(
         report=output.print_outcome if reporting is None else reporting.report,
         code=exit_code_of if results is None else results.exit_code,
         listeners=[] if reporting is None else reporting.listeners,
+        log=flags.log,
     )
 
 

@@ -12,6 +12,10 @@ EXTRAS = {
     "embeddings": ("sentence_transformers",),
     "web": ("fastapi", "uvicorn"),
     "rl": ("gymnasium", "stable_baselines3", "torch", "tensorboard"),
+    "gepa": ("gepa",),
+    "dspy": ("dspy",),
+    "mlflow": ("mlflow",),
+    "wandb": ("wandb",),
 }
 """The packages that each extra of `pip install 'groundswell[EXTRA]'` installs."""
 REPORT = ("matplotlib", "polars")

@@ -8,7 +8,7 @@ arguments continues the same run.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ import msgspec
 from groundswell import compose
 from groundswell.engine.driver import analysis_type
 from groundswell.engine.engine import Engine
+from groundswell.engine.events import Listener
 from groundswell.engine.records import RunRecord
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
@@ -146,6 +147,7 @@ class Function:
         store: str | Path = STORE,
         out: str | Path | None = None,
         progress: bool = True,
+        listeners: Sequence[Listener] = (),
         **options: Any,
     ) -> Finished:
         """Start or continue the run, and wait until it has ended. Files go to `out`, by default results/NAME."""
@@ -154,7 +156,7 @@ class Function:
             store,
             max_concurrent=ready.choices.max_concurrent,
             account=ready.choices.account,
-            listeners=outputs.listeners,
+            listeners=[*outputs.listeners, *listeners],
         ) as engine:
             return engine.work(lambda engine: _carried_out(engine, ready, outputs, progress=progress))
 
@@ -164,6 +166,7 @@ class Function:
         store: str | Path = STORE,
         out: str | Path | None = None,
         progress: bool = True,
+        listeners: Sequence[Listener] = (),
         **options: Any,
     ) -> Finished:
         """Start or continue the run in async code."""
@@ -172,7 +175,7 @@ class Function:
             store,
             max_concurrent=ready.choices.max_concurrent,
             account=ready.choices.account,
-            listeners=outputs.listeners,
+            listeners=[*outputs.listeners, *listeners],
         ) as engine:
             return await _carried_out(engine, ready, outputs, progress=progress)
 

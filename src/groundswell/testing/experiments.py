@@ -171,7 +171,7 @@ class _Case:
     @property
     def _finished(self) -> Finished:
         if self._first is None:
-            out = {"out": self._folder / "python"} if self._command.keeps_folder else {}
+            out: dict[str, Any] = {"out": self._folder / "python"} if self._command.keeps_folder else {}
             function = Function.of(self._command)
             self._first = function(store=self._folder / "python.db", progress=False, **out, **self._options)
             assert self._first.analysis is not None, f"the run has no analysis: {self._first.summary}"
