@@ -366,8 +366,8 @@ def curves(found: Evolved) -> Figure:
         f"the {numbers.plural(len(found.settings.problems.train), 'training problem')}, by requests used. Below: the "
         "spread, which is the mean word distance between two candidates, from 0 (the same words) to 1 (no words in "
         f"common). The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}; the "
-        "baseline searches keep every candidate that racing did not drop. Training scores of selected candidates are too high; "
-        "only the held-out test shows which prompt is better.",
+        "baseline searches keep every candidate that racing did not drop. Training scores of selected candidates are "
+        "too high; only the held-out test shows which prompt is better.",
         columns={
             **{"search": "text", "births": "count", "asks": "count", "best": kind, "mean": kind},
             **{"spread": "number", "cost": "usd"},
