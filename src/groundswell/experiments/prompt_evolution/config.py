@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.breeding import Writing
 from groundswell.experiments.prompt_evolution.fitness import COMPOSITE, PLAIN
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Selection
@@ -18,6 +19,7 @@ from groundswell.experiments.prompt_evolution.settings import (
     EMULATED,
     MIX,
     SEED_PROMPT,
+    Auto,
     Baseline,
     Evolution,
     Stops,
@@ -25,23 +27,36 @@ from groundswell.experiments.prompt_evolution.settings import (
 
 Preset = Literal["balanced", "conservative", "aggressive"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
-Fitness = Literal["accuracy", "composite"]
-_WEIGHTS = {"accuracy": PLAIN, "composite": COMPOSITE}
+Fitness = Literal["accuracy", "composite", "pareto"]
+_WEIGHTS = {"accuracy": PLAIN, "composite": COMPOSITE, "pareto": PLAIN}
 _POSITIVE = (
     *("population_size", "max_generations", "tournament_size", "finalists", "max_tokens", "plateau_generations"),
-    *("max_asks", "max_usd", "async_batch_size", "genome_batch_size", "max_concurrent_requests"),
+    *(
+        "max_asks",
+        "max_usd",
+        "max_seconds",
+        "writer_tokens",
+        "failures_shown",
+        "async_batch_size",
+        "genome_batch_size",
+        "max_concurrent_requests",
+    ),
     *("max_concurrent_genomes", "rate_limit_per_minute", "async_timeout"),
 )
 _SHARES = ("target_fitness", "min_diversity")
-_CALLED = {"elite": "elite_size", "models": "model", "seeds": "seed_prompts"}
+_CALLED = {"elite": "elite_size", "models": "model", "seeds": "seed_prompts", "template": "writer_template"}
 """Settings of the driver that have another name in the configuration."""
 
 
 class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Configuration of an evolution: model, problems, search and stopping."""
 
-    population_size: int = 50
-    max_generations: int = 100
+    auto: Auto = "medium"
+    """Budget of each search, unless a limit or `max_generations` is given. Sizes that are None follow from the budget.
+    """
+    population_size: int | None = None
+    max_generations: int | None = None
+    """Each generation creates `population_size` candidates. None: until the budget is used."""
     model: str | tuple[str, ...] = EMULATED
     """Model that solves the problems. With several, every model solves every problem, and the mean score counts."""
     writer: str = ""
@@ -50,21 +65,37 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """None: generated word problems of all families."""
     metric: str = "number"
     """Metric that scores a reply: `number`, `text`, `contains`, or `module:name` for your own."""
+    about: str = ""
+    """What the prompts are for, for the model that writes them."""
     seed_prompts: tuple[str, ...] = (SEED_PROMPT,)
     seed: int = 0
     selection: Selection = "tournament"
     tournament_size: int = 3
     elite_size: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
+    writer_temperature: float | None = 1.0
+    writer_tokens: int = 2_000
+    """Maximum number of tokens in the reply of the writer."""
+    writer_template: str = ""
+    """Message to the writer, with the fields {prompt}, {failures}, {successes} and {task}. Empty: the built-in one."""
+    failures_shown: int = 5
+    """Maximum number of failed problems that the writer sees."""
     fitness: Fitness = "accuracy"
+    """What selection maximises. `pareto`: accuracy and few tokens, both at once."""
     racing: bool = True
-    finalists: int = 10
+    finalists: int | None = None
     baselines: tuple[Baseline, ...] = BASELINES
+    polish: bool = True
+    ablation: bool = True
     target_fitness: float | None = None
-    plateau_generations: int | None = 10
+    plateau_generations: int | None = None
     min_diversity: float | None = None
     max_asks: int | None = None
+    """Requests of each search, including those for choosing its winner."""
     max_usd: float | None = None
+    """Dollars for the whole run, including baselines and held-out test."""
+    max_seconds: float | None = None
+    """Seconds for all searches together."""
     temperature: float | None = 0.0
     max_tokens: int = 300
 
@@ -72,7 +103,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Report errors at once, under the field names of this class."""
         for field in msgspec.structs.fields(self):
             _check(field.name, getattr(self, field.name), field.type)
-        for name in ("elite_size", "temperature"):
+        for name in ("elite_size", "temperature", "writer_temperature"):
             if (value := getattr(self, name)) is not None and not 0 <= value < float("inf"):
                 raise SettingsError(f"{name} {value:g}: must be 0 or more", field=name)
         try:
@@ -95,9 +126,9 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Rules(racing=self.racing)
 
     @property
-    def births_at_once(self) -> int:
-        """Genomes evaluated at the same time."""
-        return 10
+    def births_at_once(self) -> int | None:
+        """Genomes evaluated at the same time. None: it follows from the budget."""
+        return None
 
     @property
     def most_in_flight(self) -> int | None:
@@ -123,24 +154,36 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             problems=self.problems or generated(seed=self.seed),
             metric=self.metric,
             seeds=tuple(map(Genome.of, self.seed_prompts)),
+            task=self.about,
+            auto=self.auto,
             population_size=self.population_size,
             max_generations=self.max_generations,
             genome_batch_size=self.births_at_once,
             rules=self.rules,
             selection=self.selection,
             tournament=self.tournament_size,
-            elite=min(self.elite_size, self.population_size - 1),
+            elite=self.elite_size if self.population_size is None else min(self.elite_size, self.population_size - 1),
             operators=self.operators,
+            writing=Writing(
+                temperature=self.writer_temperature,
+                max_tokens=self.writer_tokens,
+                failures=self.failures_shown,
+                template=self.writer_template,
+            ),
             fitness=_WEIGHTS[self.fitness],
+            pareto=self.fitness == "pareto",
             stops=Stops(
                 target=self.target_fitness,
                 plateau=self.plateau_generations,
                 least_spread=self.min_diversity,
                 asks=self.max_asks,
                 usd=self.max_usd,
+                seconds=self.max_seconds,
             ),
             finalists=self.finalists,
             baselines=tuple(self.baselines),
+            polish=self.polish,
+            ablation=self.ablation,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
         )
@@ -153,9 +196,9 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     speed.
     """
 
-    async_batch_size: int = 20
+    async_batch_size: int | None = None
     """Problems in the first racing block. A genome that is clearly worse after a block is dropped."""
-    genome_batch_size: int = 10
+    genome_batch_size: int | None = None
     """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     max_concurrent_requests: int = 10
     """Multiplied by `max_concurrent_genomes`, the maximum number of requests in flight."""
@@ -182,7 +225,7 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
         return Rules(racing=self.racing, block=self.async_batch_size)
 
     @property
-    def births_at_once(self) -> int:
+    def births_at_once(self) -> int | None:
         """Genomes evaluated at the same time."""
         return self.genome_batch_size
 

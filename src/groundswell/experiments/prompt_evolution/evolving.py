@@ -40,8 +40,17 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, Population, ranked
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Purse, Record, Search, State
-from groundswell.experiments.prompt_evolution.settings import ABLATED, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
+from groundswell.experiments.prompt_evolution.searching import (
+    DEEPEST,
+    LEAST,
+    Plan,
+    Planner,
+    Purse,
+    Record,
+    Search,
+    State,
+)
+from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
 from groundswell.experiments.prompt_evolution.solving import solve
 from groundswell.experiments.prompt_evolution.tokens import sentences, without_part
 from groundswell.experiments.prompt_evolution.verdict import gains, paired, tested
@@ -53,6 +62,8 @@ FEWEST_PARTS = 2
 """Minimum number of parts for an ablation."""
 PRIOR = Record(3, 60, 0.1)
 """What an operator is taken to have gained before it is tried."""
+LONGER = 1.5
+"""Evolved prompts are longer than the seed prompt: a request is expected to cost this many times as much."""
 FLOOR = 0.03
 """Minimum share of births for every operator that is switched on."""
 
@@ -63,15 +74,48 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
     with closing(Examiner(run, settings, costs)) as examiner:
+        settings = await _affordable(settings, examiner)
         searched = await _searched(run, settings, examiner)
         chosen, polish = await _polished(run, settings, examiner, searched)
         return await _judged(run, settings, examiner, searched, chosen, polish)
 
 
+async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
+    """Turn a limit in dollars into requests per search, by what the seed prompt costs on a few problems.
+
+    What validation, held-out test and ablation will cost is reserved first. Evolution and baselines share the rest.
+    """
+    usd = settings.stops.usd
+    if usd is None:
+        return settings
+    problems = range(min(LEAST, len(settings.problems.train)))
+    met = [await examiner.met(each, "train", problems) for each in settings.seeds]
+    spent = [examiner.spent(each, "train", problems) for each in settings.seeds]
+    asks, cost = sum(each.asks for each in spent), sum(each.usd or 0.0 for each in spent)
+    if not asks or not any(cell.score is not None for cells in met for cell in cells):
+        return settings
+    each = LONGER * cost / asks
+    searches = 1 + len(settings.baselines)
+    tested = (searches + 1) * len(settings.problems.test) * asks / (len(problems) * len(settings.seeds))
+    left = usd - each * tested
+    if left <= cost:
+        raise RunError(
+            f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. Allow "
+            "more, use fewer test problems, or switch the baselines off"
+        )
+    if not each:
+        return settings
+    most = int(left / each / searches)
+    stops = msgspec.structs.replace(settings.stops, asks=min(most, settings.stops.asks or most))
+    return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
+
+
 async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
     """Run the evolution and the baseline searches."""
+    searches = 1 + len(settings.baselines)
+    seconds = None if settings.stops.seconds is None else settings.stops.seconds / searches
     main = Search(run, settings, examiner, EVOLUTION, settings.shape.population_size)
-    why = await main.run(evolved, over, _purse(settings))
+    why = await main.run(evolved, over, _purse(settings), seconds)
     _living(main)  # raises before the baselines spend anything
     purse = Purse(main.asks)
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
@@ -86,8 +130,9 @@ def _purse(settings: Evolution) -> Purse:
     shape = settings.shape
     if shape.asks is None:
         return Purse()
+    usd = settings.stops.usd
     choosing = (shape.finalists + 1 + settings.polish) * shape.validation * len(settings.models) + settings.polish
-    return Purse(max(shape.asks // 2, shape.asks - choosing))
+    return Purse(max(shape.asks // 2, shape.asks - choosing), usd and usd / (1 + len(settings.baselines)))
 
 
 async def _chosen(search: Search, why: str) -> Searched:

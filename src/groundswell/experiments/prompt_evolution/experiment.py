@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from groundswell.engine.driver import driver_name
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
+from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.answers import number_in
 from groundswell.experiments.prompt_evolution.blocks import blocks
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
@@ -34,7 +36,7 @@ from groundswell.experiments.prompt_evolution.problems import (
     shared_out,
 )
 from groundswell.experiments.prompt_evolution.reading import Evolved, read_evolution
-from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED
+from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED, SEED_PROMPT
 from groundswell.experiments.results import Blocks
 from groundswell.reporting.blocks import Block
 from groundswell.store.atomic import replacing
@@ -42,8 +44,19 @@ from groundswell.store.journal import Store
 from groundswell.store.tables import Located, json_rows
 
 AS_CALLED = (
-    *("population_size", "max_generations", "selection", "tournament_size", "elite_size", "fitness", "racing"),
-    *("finalists", "target_fitness", "min_diversity", "max_asks", "max_usd", "temperature", "metric"),
+    *(
+        "auto",
+        "about",
+        "population_size",
+        "max_generations",
+        "selection",
+        "tournament_size",
+        "elite_size",
+        "fitness",
+        "racing",
+    ),
+    *("writer_temperature", "writer_tokens", "writer_template", "failures_shown", "polish", "ablation"),
+    *("finalists", "target_fitness", "min_diversity", "max_asks", "max_usd", "max_seconds", "temperature", "metric"),
 )
 """Options with the same name in the configuration."""
 ALL, FAMILY, NONE = "all", "-family", "none"
@@ -78,7 +91,8 @@ def prepare(options: Evolve, context: Context) -> Plan:
     problems, notes = _problems(options, chosen.seed)
     try_metric(options.metric, problems.train[0])
     models = context.models(options.model or [EMULATED])
-    config = _config(options, models, problems, chosen.seed)
+    seeds = (*(options.seed_prompt or (SEED_PROMPT,)), *_earlier(options.from_run, context))
+    config = _config(options, models, problems, chosen.seed, tuple(dict.fromkeys(seeds)))
     account = (*accounts_of(config, chosen.account), *chosen.account)
     return Plan(
         config.settings,
@@ -88,13 +102,28 @@ def prepare(options: Evolve, context: Context) -> Plan:
     )
 
 
-def _config(options: Evolve, models: tuple[str, ...], problems: Problems, seed: int) -> AsyncEvolutionConfig:
+def _earlier(name: str | None, context: Context) -> tuple[str, ...]:
+    """The best prompts of a finished evolution in the store, the shipped one first."""
+    if name is None:
+        return ()
+    with context.opened() as store:
+        record = None if store is None else store.runs.find(name)
+        if store is None or record is None:
+            raise SettingsError(f"from_run: there is no run {name!r} in {context.store}", field="from_run")
+        if record.driver != driver_name(evolve) or record.analysis is None:
+            raise SettingsError(f"from_run: {name!r} is not a finished evolution", field="from_run")
+        found = msgspec.json.decode(record.analysis, type=Analysis)
+    best = [each.genome.text for search in found.searches for each in search.finalists[:1]]
+    return (found.deployed.genome.text, *best)
+
+
+def _config(
+    options: Evolve, models: tuple[str, ...], problems: Problems, seed: int, seeds: tuple[str, ...]
+) -> AsyncEvolutionConfig:
     said = {name: value for name in AS_CALLED if (value := getattr(options, name)) is not None}
     said |= {"model": models, "writer": options.writer or "", "problems": problems, "seed": seed}
     said |= {"max_tokens": options.reply_tokens, "plateau_generations": options.plateau or None}
-    said |= {"baselines": _baselines(options.baselines)}
-    if options.seed_prompt:
-        said["seed_prompts"] = options.seed_prompt
+    said |= {"baselines": _baselines(options.baselines), "seed_prompts": seeds}
     if options.operators is not None:
         said["operators"] = options.operators
     return config_of(options, **said)
@@ -106,10 +135,15 @@ def _announced(config: AsyncEvolutionConfig) -> str:
     solvers = ", ".join(settings.models)
     writer = "" if settings.by == solvers else f" {settings.by} writes new prompts."
     baselines = f" Baselines: {', '.join(settings.baselines)}." if settings.baselines else ""
+    shape, stops = settings.shape, settings.stops
+    limits = [f"{shape.births:,} candidates"] if shape.births is not None else []
+    limits += [f"{shape.asks:,} requests"] if shape.asks is not None else []
+    limits += [f"${stops.usd:g} for the whole run"] if stops.usd is not None else []
+    limits += [f"{stops.seconds:g} s"] if stops.seconds is not None else []
     return (
-        f"Evolving {settings.population_size:,} candidates x {settings.max_generations:,} generations on {solvers}."
-        f"{writer} Problems: {len(problems.train):,} training, {len(problems.validation):,} validation, "
-        f"{len(problems.test):,} held-out test ({problems.source or 'given'}).{baselines}"
+        f"Evolving a prompt for {solvers}, with at most {' and '.join(limits)}.{writer} Problems: "
+        f"{len(problems.train):,} training, {len(problems.validation):,} validation, {len(problems.test):,} held-out "
+        f"test ({problems.source or 'given'}).{baselines}"
     )
 
 

@@ -15,7 +15,7 @@ from groundswell.experiments.prompt_evolution.config import PRESETS, Fitness
 from groundswell.experiments.prompt_evolution.families import EASIEST, FAMILIES, HARDEST
 from groundswell.experiments.prompt_evolution.population import SELECTIONS
 from groundswell.experiments.prompt_evolution.problems import is_pattern, rows_in
-from groundswell.experiments.prompt_evolution.settings import BASELINES
+from groundswell.experiments.prompt_evolution.settings import AUTO, BASELINES
 from groundswell.store.tables import Located, format_of, read_table, write_table
 
 TASK, SEARCH, STOPS, SPEED = "Task", "Search", "Stopping", "Concurrency"
@@ -91,7 +91,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1)] | None,
         Meta(
             description="Number of problems in the first racing block. A candidate that is clearly worse after a block "
-            "is dropped. (20)"
+            "is dropped. (12, or 20 if --max-generations is given.)"
         ),
         Flag(metavar="N", group=SPEED, also=["block"]),
     ] = None
@@ -106,7 +106,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1)] | None,
         Meta(
             description="Number of candidates evaluated at the same time. A new candidate can only have parents that "
-            "were created at least this many candidates earlier. (10)"
+            "were created at least this many candidates earlier. (1 to 4, by the budget.)"
         ),
         Flag(metavar="N", group=SPEED),
     ] = None
@@ -244,20 +244,38 @@ class Evolve(Speed, frozen=True, kw_only=True):
         Meta(ge=1, description="Maximum number of tokens in a reply to a problem."),
         Flag(metavar="N", group=TASK),
     ] = 300
-    population_size: Annotated[
-        int,
-        Meta(ge=1, le=100_000, description="Number of candidates kept as possible parents."),
-        Flag(metavar="N", group=SEARCH, usual=True),
-    ] = 50
-    max_generations: Annotated[
-        int,
+    about: Annotated[
+        str,
+        Meta(description="What the prompts are for, in a sentence or two. The model that writes prompts sees this."),
+        Flag(metavar="TEXT|@FILE", group=TASK, read=_read_prompt),
+    ] = ""
+    auto: Annotated[
+        str,
+        _one_of(tuple(AUTO)),
         Meta(
-            ge=1,
-            le=1_000_000,
-            description="Number of generations. Each one evaluates --population-size new candidates.",
+            description="Budget of each search: light (1,500 requests), medium (5,000) or heavy (20,000). All sizes of "
+            "the search follow from its budget. --max-asks, --max-usd and --max-seconds set a budget of your own."
         ),
-        Flag(metavar="N", group=SEARCH, usual=True),
-    ] = 100
+        Flag(metavar="light|medium|heavy", group=SEARCH, usual=True),
+    ] = "medium"
+    population_size: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Meta(description="Number of candidates kept as possible parents. (5 to 8, by the budget.)"),
+        Flag(metavar="N", group=SEARCH),
+    ] = None
+    max_generations: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(
+            description="Number of generations. Each one creates --population-size new candidates. (No limit: until "
+            "the budget is used.)"
+        ),
+        Flag(metavar="N", group=SEARCH),
+    ] = None
+    from_run: Annotated[
+        str | None,
+        Meta(description="Start from the best prompts of this finished run, in addition to --seed-prompt."),
+        Flag(metavar="RUN", group=SEARCH, completes="runs"),
+    ] = None
     selection: Annotated[
         str,
         _one_of(SELECTIONS),
@@ -277,20 +295,46 @@ class Evolve(Speed, frozen=True, kw_only=True):
     operators: Annotated[
         dict[str, Annotated[float, Meta(ge=0)]] | None,
         Meta(
-            description="Relative frequency of each operator. With a model: reflect (shows failed problems), combine, "
-            "paraphrase. Random edits: insert, delete, swap, duplicate, neighbour. Crossovers: single_point, "
-            "two_point, uniform. (All of them; a model writes about half of the candidates.)"
+            description="Relative frequency of each operator at the start. With a model: reflect (shows failed "
+            "problems), combine, paraphrase. Without: examples (worked examples from the training problems), shorten. "
+            "Random edits: insert, delete, swap, duplicate, neighbour. Crossovers: single_point, two_point, uniform. "
+            "(reflect=4, combine=0.5, examples=0.3, shorten=0.1; then by what has worked.)"
         ),
         Flag(metavar="NAME=WEIGHT,...", group=SEARCH),
     ] = None
+    writer_temperature: Annotated[
+        float,
+        Meta(ge=0, description="Sampling temperature for the model that writes prompts."),
+        Flag(metavar="NUMBER", group=SEARCH),
+    ] = 1.0
+    writer_tokens: Annotated[
+        int,
+        Meta(ge=1, description="Maximum number of tokens in a reply of the model that writes prompts."),
+        Flag(metavar="N", group=SEARCH),
+    ] = 2_000
+    writer_template: Annotated[
+        str,
+        Meta(
+            description="Message to the model that writes prompts, instead of the built-in one. {prompt}, {failures}, "
+            "{successes} and {task} are replaced; the first two are required."
+        ),
+        Flag(metavar="TEXT|@FILE", group=SEARCH, read=_read_prompt),
+    ] = ""
+    failures_shown: Annotated[
+        int,
+        Meta(
+            ge=1, le=100, description="Maximum number of failed problems that the model sees when it writes a prompt."
+        ),
+        Flag(metavar="N", group=SEARCH),
+    ] = 5
     fitness: Annotated[
         str,
         _one_of(get_args(Fitness)),
         Meta(
-            description="What selection maximises: accuracy, or a weighted sum of accuracy, consistency, efficiency, "
-            "diversity and length."
+            description="What selection maximises: accuracy; composite, a weighted sum of accuracy, consistency, "
+            "efficiency, diversity and length; or pareto, both accuracy and few tokens."
         ),
-        Flag(metavar="accuracy|composite", group=SEARCH),
+        Flag(metavar="accuracy|composite|pareto", group=SEARCH),
     ] = "accuracy"
     racing: Annotated[
         bool,
@@ -298,10 +342,26 @@ class Evolve(Speed, frozen=True, kw_only=True):
         Flag(group=SEARCH),
     ] = True
     finalists: Annotated[
-        int,
-        Meta(ge=1, description="Number of best candidates per search that are evaluated on the validation problems."),
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Number of best candidates per search that are evaluated on validation problems. (2 to 10, by "
+            "the budget.)"
+        ),
         Flag(metavar="N", group=SEARCH),
-    ] = 10
+    ] = None
+    polish: Annotated[
+        bool,
+        Meta(
+            description="Let the model shorten and correct the chosen prompt. The result is kept if its validation "
+            "score is not lower."
+        ),
+        Flag(group=SEARCH),
+    ] = True
+    ablation: Annotated[
+        bool,
+        Meta(description="Measure what each sentence of the chosen prompt contributes, on validation problems."),
+        Flag(group=SEARCH),
+    ] = True
     baselines: Annotated[
         tuple[str, ...],
         Meta(
@@ -319,7 +379,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="Stop after this many generations without a new best candidate; 0 for never."),
         Flag(metavar="N", group=STOPS, also=["plateau_generations"]),
-    ] = 10
+    ] = 0
     min_diversity: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
@@ -331,18 +391,23 @@ class Evolve(Speed, frozen=True, kw_only=True):
     max_asks: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Stop when the evolution has used about this many requests. Each baseline search may use as "
-            "many again."
+            description="Maximum number of requests of the evolution, including those for choosing its winner. Each "
+            "baseline search may use as many again. The held-out test is extra."
         ),
-        Flag(metavar="N", group=STOPS),
+        Flag(metavar="N", group=STOPS, usual=True),
     ] = None
     max_usd: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(
-            description="Stop when the search has cost this many dollars. Baselines, validation and held-out test "
-            "still run, and cost extra. --budget limits the cost of everything, and stops the whole run."
+            description="Maximum cost of the whole run in dollars. The cost of the held-out test is reserved at the "
+            "start; evolution and baselines share the rest."
         ),
-        Flag(metavar="USD", group=STOPS, also=["usd"]),
+        Flag(metavar="USD", group=STOPS, usual=True, also=["usd"]),
+    ] = None
+    max_seconds: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Maximum time of all searches together, in seconds. The held-out test is extra."),
+        Flag(metavar="SECONDS", group=STOPS),
     ] = None
     detailed_performance_logging: Annotated[
         bool,

@@ -162,11 +162,13 @@ class Search:
         """The training problems."""
         return self.examiner.problems("train")
 
-    async def run(self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED) -> str:
+    async def run(
+        self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED, seconds: float | None = None
+    ) -> str:
         """Create and evaluate genomes until `over` gives a reason to stop; returns the reason.
 
         A birth starts when the budget covers all that it and the births in progress can use at most. So a search does
-        not exceed its budget.
+        not exceed its budget. No birth starts after `seconds`.
         """
         seeds, going = len(self.settings.seeds), deque[tuple[asyncio.Task[Birth], float]]()
         why = ""
@@ -182,6 +184,8 @@ class Search:
                 why = over(self)
                 if not why and number >= seeds and not self._affords(purse, number, 0):
                     why = _used(purse)
+                if not why and seconds is not None and await self._out_of_time(number, seconds):
+                    why = f"its {seconds:g} seconds are used"
                 if why:
                     break
                 state, is_seed = self.state_for(number), number < seeds
@@ -198,6 +202,16 @@ class Search:
             for task, _ in going:
                 task.cancel()
             await asyncio.gather(*(task for task, _ in going), return_exceptions=True)
+
+    async def _out_of_time(self, number: int, seconds: float) -> bool:
+        """Whether time is up. The number of births is stored with the run: resumed, it stops at the same birth."""
+        name = f"time/{self.name}"
+        if (kept := self._run.kept(name)) is not None:
+            return number >= int(kept)
+        if number < len(self.settings.seeds) or self._run.clock.now() - self._began < seconds:
+            return False
+        await self._run.keep(name, str(number))
+        return True
 
     def _affords(self, purse: Purse, number: int, promised: float) -> bool:
         """Whether the budget covers one more birth, besides the requests promised to births in progress."""
