@@ -59,7 +59,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     found = ready()
     settings = found.settings
     assert settings == AsyncEvolutionConfig().settings
-    assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 10)
+    assert settings.shape == (5_000, None, 7, 4, 12, 10, 100)
     assert sizes_of(settings) == [200, 200, 400]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
@@ -329,7 +329,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--selection", "best"], "error: --selection 'best': must be one of tournament"),
         (["--fitness", "nice"], "error: --fitness 'nice': must be one of accuracy"),
         (["--preset", "brave"], "error: --preset 'brave': must be one of balanced"),
-        (["--operators", "fly=1"], "error: --operators: unknown operator 'fly'; choose from paraphrase"),
+        (["--operators", "fly=1"], "error: --operators: unknown operator 'fly'; choose from reflect, combine"),
         (["--operators", "swap=much"], "error: --operators swap=much: must be a number"),
         (["--operators", "swap=-1"], "error: --operators swap=-1: must be at least 0"),
         (["--operators", "swap=0"], "error: --operators: weights must be 0 or more"),

@@ -55,6 +55,7 @@ def bench(flags: Bench) -> None:
 def told(flags: Bench) -> dict[str, Any]:
     """The configuration of the benchmark."""
     speed = config_of(flags)
-    found = {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
+    found: dict[str, Any] = {"async_batch_size": 20, "genome_batch_size": 10}
+    found |= {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
     found |= {"population_size": flags.population_size, "num_problems": flags.problems}
     return found if flags.model is None else {**found, "model": flags.model}

@@ -94,7 +94,7 @@ def test_what_the_driver_gets() -> None:
 
 
 def test_the_old_configuration_means_the_same_as_the_new_one() -> None:
-    new = AsyncEvolutionConfig(population_size=20, enable_async_evaluation=True, async_batch_size=20)
+    new = AsyncEvolutionConfig(population_size=20, enable_async_evaluation=True)
     assert EvolutionConfig(population_size=20).settings == new.settings
 
 
@@ -116,7 +116,7 @@ def test_problems_are_drawn_by_the_seed() -> None:
         ({"seed_prompts": ("Solve it.", " ")}, "seed_prompts: a seed prompt is empty; write a prompt"),
         ({"seed_prompts": "Solve it."}, "seed_prompts 'Solve it.': expected array, got str"),
         ({"selection": "best"}, "selection 'best': must be one of tournament, roulette, rank"),
-        ({"fitness": "beauty"}, "fitness 'beauty': must be one of accuracy, composite"),
+        ({"fitness": "beauty"}, "fitness 'beauty': must be one of accuracy, composite, pareto"),
         ({"operators": {"guess": 1.0}}, "operators: unknown operator 'guess'"),
         ({"target_fitness": 1.5}, "target_fitness 1.5: must be from 0 to 1"),
         ({"plateau_generations": 0}, "plateau_generations 0: must be more than 0"),

@@ -261,7 +261,7 @@ def _check(name: str, value: Any, wanted: Any) -> None:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    return str(error).replace("`", "").replace("Expected", "expected", 1)
+    return str(error).replace("`", "").replace("Expected", "expected", 1).replace(" | null", "")
 
 
 _HOW = (
