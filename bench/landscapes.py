@@ -1,8 +1,9 @@
 """Landscapes of prompts whose expected accuracy is known exactly, for comparing searches.
 
 A landscape has problems, a model that solves them, and a model that writes prompts. All three are pure functions of
-their arguments and of the seed of the landscape. The solving model is right with a probability that depends on what the
-prompt says and on the problem. Its noise depends on the exact text of the prompt, as with a real model at temperature 0.
+their arguments and of the seed of the landscape. The solving model is right with a probability that depends on what
+the prompt says and on the problem. Its noise depends on the exact text of the prompt, as with a real model at
+temperature 0.
 
   rules      each of 8 topics has a hidden convention, which a prompt must state; only failures reveal it
   examples   worked examples from the training problems help, instructions hardly do
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import zip_longest
 from random import Random
 from typing import ClassVar, NamedTuple
 
@@ -29,7 +31,7 @@ from groundswell.experiments.prompt_evolution.problems import Problem, Problems
 
 MOST_USED = 4
 """The writer uses at most this many of the failures in a request."""
-REWORDS, FORGETS, KEEPS = 0.25, 0.12, 0.85
+REWORDS, FORGETS, KEEPS = 0.25, 0.15, 0.85
 """How often the writer rewords a sentence, forgets one of a prompt, and keeps one when it merges two prompts."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -244,12 +246,13 @@ class Landscape(ABC):
         """The paragraph that says most of what this landscape knows, in a request without tags and fences."""
         blocks = [each.strip() for each in request.split("\n\n") if each.strip()]
         counts = [sum(len(self.meanings(each)) for each in sentences_of(block)) for block in blocks]
-        return [blocks[counts.index(max(counts))]] if blocks and max(counts) else []
+        most = max(counts, default=0)
+        return [blocks[counts.index(most)]] if most else []
 
     def _failures_in(self, text: str) -> Iterable[Failure]:
         """The problems in a text with their right answers, without those that were solved."""
         found = list(self.questions.finditer(text))
-        for each, after in zip(found, [*found[1:], None], strict=True):
+        for each, after in zip_longest(found, found[1:]):
             near = text[each.end() : min(after.start() if after else len(text), each.end() + 1500)]
             numbers = {number.replace(",", "") for number in _NUMBER.findall(near)}
             answer, slips = self._parsed(each[0])
@@ -264,9 +267,7 @@ class Landscape(ABC):
             starts = [block.rfind("\n", 0, each.start()) + 1 for each in self.questions.finditer(block)]
             if starts:
                 draft.sentences += sentences_of(block[: starts[0]])
-                draft.examples += [
-                    block[one:other].strip() for one, other in zip(starts, [*starts[1:], None], strict=True)
-                ]
+                draft.examples += [block[one:other].strip() for one, other in zip_longest(starts, starts[1:])]
             elif block.lstrip().lower().startswith("answer format"):
                 draft.ending = block.strip()
             else:
@@ -291,9 +292,7 @@ class Landscape(ABC):
                 if not keys <= met and rng.random() < KEEPS:
                     met |= keys
                     merged.sentences.append(sentence)
-            merged.examples += [
-                each for each in draft.examples if each not in merged.examples and rng.random() < KEEPS
-            ]
+            merged.examples += [each for each in draft.examples if each not in merged.examples and rng.random() < KEEPS]
         if not merged.sentences:
             merged.sentences = drafts[0].sentences[:1]
         return merged
@@ -359,7 +358,7 @@ def _topic(
     *conventions: tuple[str, Callable[..., str], tuple[str, ...]],
 ) -> Topic:
     """A topic. A convention is its marker, its value, and its phrasings. A marker may end in words that exclude it."""
-    noun = nouns.split("|")[0]
+    noun = nouns.split("|", maxsplit=1)[0]
     pattern = re.escape(asked).replace(r"\{", "{").replace(r"\}", "}")
     pattern = re.sub(r"\{(\w+)\}", lambda slot: rf"(?P<{slot[1]}>[\w.:]+(?: [\w.:]+)*?)", pattern)
     made = tuple(
@@ -742,7 +741,7 @@ class Rules(Landscape):
 
     name = "rules"
     UNKNOWN, KNOWN, WRONG, BOTH = Span(0.0, 0.4), Span(0.9, 1.0), Span(0.0, 0.1), Span(0.4, 0.6)
-    UNDERSTANDS, MISTAKES = 0.6, 0.15
+    UNDERSTANDS, MISTAKES = 0.3, 0.15
     """How often the writer finds the convention behind a failure, and how often it takes another one for it."""
 
     def __init__(self, seed: int = 0, topics: int = 8) -> None:
@@ -767,7 +766,10 @@ class Rules(Landscape):
         start = (
             idea("office", r"\boffice\b(?!.* work)", "You help in an office.", "You work in an office."),
             idea(
-                "number", r"\bone number\b", "Answer the question with one number.", "Reply to each question with one number."
+                "number",
+                r"\bone number\b",
+                "Answer the question with one number.",
+                "Reply to each question with one number.",
             ),
         )
         self._ideas = (*start, *FILLER, *(each.idea for topic in self.topics for each in topic.conventions))
@@ -842,13 +844,143 @@ class Rules(Landscape):
             elif roll < self.UNDERSTANDS + self.MISTAKES:
                 said = rng.choice([number for number in range(len(topic.conventions)) if number != right])
             else:
-                draft.sentences.append(topic.vague)
+                draft.sentences += [topic.vague] if topic.vague not in draft.sentences else []
                 continue
             markers = [each.idea.marker for each in topic.conventions]
-            draft.sentences = [
-                each for each in draft.sentences if not any(marker.search(each) for marker in markers)
-            ]
+            draft.sentences = [each for each in draft.sentences if not any(marker.search(each) for marker in markers)]
             draft.sentences.append(rng.choice(topic.conventions[said].idea.phrasings))
 
     def embellish(self, draft: Draft, rng: Random) -> None:
-        draft.sentences.append(rng.choice(rng.choice(FILLER).phrasings))
+        each = rng.choice(FILLER)
+        if not any(each.marker.search(sentence) for sentence in draft.sentences):
+            draft.sentences.append(rng.choice(each.phrasings))
+
+
+MACHINES = ("Alba", "Borea", "Corvus", "Delphi", "Electra", "Fidelio", "Gaia", "Hydra", "Iris", "Juno")
+
+
+class Examples(Landscape):
+    """Machines whose rules nobody can put into words. Worked examples show them; instructions hardly matter.
+
+    Two telling examples of a machine show its rule completely. Half of all problems make telling examples, the others
+    say little. A wrong example spoils more than a right one gives, and more examples than `MOST` distract.
+    """
+
+    name = "examples"
+    BASE, GAIN, TELLING, DULL, SPOILS = 0.20, 0.72, 1.0, 0.4, 1.5
+    MOST, DISTRACTS, SPREAD = 12, 0.03, 0.05
+    HELPS: ClassVar = {"steps": 0.02, "check": 0.01}
+    SHOWS, MISPRINTS = 0.5, 0.12
+    """How often the writer makes an example of a failure, and how often it writes down a wrong answer."""
+
+    def __init__(self, seed: int = 0, kinds: int = 6) -> None:
+        super().__init__(seed)
+        rng = Random(f"examples {seed}")
+        self.kinds = rng.sample(MACHINES, kinds)
+        self.factors = [(rng.randint(7, 19), rng.randint(3, 13), rng.randint(10, 90)) for _ in self.kinds]
+        raw = [1.0 + 2.0 * (kinds - 1 - at) / max(1, kinds - 1) for at in range(kinds)]
+        self.shares = [each / sum(raw) for each in raw]
+        names = "|".join(self.kinds)
+        self.questions = re.compile(rf"The ({names}) machine is given (\d\d) and (\d\d)\. Which number comes out\?")
+        self.seed_prompt = "You predict what a machine does. Say which number it gives."
+        start = (
+            idea("predict", r"\bpredict", "You predict what a machine does.", "Predict the result of a machine."),
+            idea("say", r"\bnumber it gives\b", "Say which number it gives.", "Tell me the number it gives."),
+        )
+        self._ideas = (*start, *FILLER)
+        self._place = lru_cache(1 << 14)(self._find_place)
+        self._levels = lru_cache(1 << 14)(self._read_levels)
+        telling = list[str]()
+        for at in range(kinds):
+            drawn = (self._question(at, rng) for _ in range(1000))
+            telling += list(dict.fromkeys(each for each in drawn if self.telling(each)))[:2]
+        draft = Draft(sentences_of(self.seed_prompt))
+        draft.sentences += [each.phrasings[0] for each in FILLER if each.key in self.HELPS]
+        draft.examples = [self.example(each, self.answer(each)) for each in telling]
+        self.best_prompt = draft.text
+
+    def ideas(self) -> Sequence[Idea]:
+        return self._ideas
+
+    def _question(self, kind: int, rng: Random) -> str:
+        first, second = rng.randint(10, 99), rng.randint(10, 99)
+        return f"The {self.kinds[kind]} machine is given {first} and {second}. Which number comes out?"
+
+    def question(self, rng: Random) -> str:
+        return self._question(rng.choices(range(len(self.kinds)), self.shares)[0], rng)
+
+    def _find_place(self, question: str) -> tuple[int, int, int, float]:
+        """The machine of a question, its two numbers, and how easy it is."""
+        found = self.questions.fullmatch(question)
+        if found is None:
+            raise ValueError(f"{question!r} is no question of this landscape")
+        return self.kinds.index(found[1]), int(found[2]), int(found[3]), chance(self.seed, "ease", question)
+
+    def answer(self, question: str) -> str:
+        at, first, second, _ = self._place(question)
+        one, other, more = self.factors[at]
+        return str(one * first + other * second + more)
+
+    def slips(self, question: str) -> tuple[str, ...]:
+        _, first, second, _ = self._place(question)
+        right = int(self.answer(question))
+        return tuple(str(each) for each in (right + 10, right - 7, right + first, right + second + 1))
+
+    @staticmethod
+    def example(question: str, answer: str) -> str:
+        """A worked example as the writer puts it."""
+        return f"Example: {question}\n#### {answer}"
+
+    def telling(self, question: str) -> bool:
+        """Whether a problem makes a telling example."""
+        return chance(self.seed, "telling", question) < 0.5
+
+    def shown(self, prompt: str) -> dict[str, bool]:
+        """The questions of the worked examples in a prompt, and whether their answers are right."""
+        found, right = list(self.questions.finditer(prompt)), dict[str, bool]()
+        for each, after in zip_longest(found, found[1:]):
+            near = prompt[each.end() : after.start() if after else each.end() + 500].strip().partition("\n\n")[0]
+            if numbers := {number.replace(",", "") for number in _NUMBER.findall(near)}:
+                right[each[0]] = self.answer(each[0]) in numbers
+        return right
+
+    def _read_levels(self, prompt: str) -> tuple[float, ...]:
+        """The mean accuracy for each machine."""
+        examples, strength = self.shown(prompt), [0.0] * len(self.kinds)
+        for question, right in examples.items():
+            at = self._place(question)[0]
+            strength[at] += (self.TELLING if self.telling(question) else self.DULL) if right else -self.SPOILS
+        stated = {
+            each.key
+            for sentence in sentences_of(self.questions.sub(" ", prompt))
+            for each in FILLER
+            if each.key in self.HELPS and each.marker.search(sentence)
+        }
+        rest = self.BASE + sum(self.HELPS[key] for key in stated)
+        rest -= self.DISTRACTS * max(0, len(examples) - self.MOST)
+        levels = [rest + self.GAIN * (min(1.0, each / 2) ** 0.6 if each > 0 else each / 4) for each in strength]
+        return tuple(min(0.95, max(self.SPREAD, each)) for each in levels)
+
+    def chance(self, prompt: str, question: str) -> float:
+        at, _, _, ease = self._place(question)
+        return self._levels(prompt)[at] + self.SPREAD * (2 * ease - 1)
+
+    def _expected(self, prompt: str) -> float:
+        return sum(share * level for share, level in zip(self.shares, self._levels(prompt), strict=True))
+
+    def learn(self, draft: Draft, failures: Sequence[Failure], rng: Random) -> None:
+        for each in failures:
+            roll = rng.random()
+            if roll >= self.SHOWS + self.MISPRINTS:
+                self.embellish(draft, rng)
+                continue
+            draft.examples = [known for known in draft.examples if each.question not in known]
+            if len(draft.examples) >= self.MOST and rng.random() < 0.7:
+                del draft.examples[rng.randrange(len(draft.examples))]
+            answer = each.answer if roll < self.SHOWS else rng.choice(self.slips(each.question))
+            draft.examples.append(self.example(each.question, answer))
+
+    def embellish(self, draft: Draft, rng: Random) -> None:
+        each = rng.choice(FILLER)
+        if not any(each.marker.search(sentence) for sentence in draft.sentences):
+            draft.sentences.append(rng.choice(each.phrasings))
