@@ -7,6 +7,9 @@ temperature 0.
 
   rules      each of 8 topics has a hidden convention, which a prompt must state; only failures reveal it
   examples   worked examples from the training problems help, instructions hardly do
+  crowded    many small pieces of advice, helpful, useless or harmful, some of which help only together
+  emulated   the emulator's own landscape
+  noise      the prompt makes no difference
 
 The writing model reads requests in any template. It finds the current prompt in tags or in a fence, and problems by
 their literal questions. It sees a problem as a failure if its right answer stands near it and the reply was not right.
@@ -25,9 +28,15 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import zip_longest
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
-from groundswell.experiments.prompt_evolution.problems import Problem, Problems
+from groundswell.emulator import characters, in_process
+from groundswell.emulator.chance import Chance
+from groundswell.emulator.skills import landscape, solving
+from groundswell.emulator.skills import problems as emulated_problems
+from groundswell.emulator.skills.problems import Solution
+from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
+from groundswell.program.request import Chat, Reply, user
 
 MOST_USED = 4
 """The writer uses at most this many of the failures in a request."""
@@ -40,6 +49,9 @@ _TAG = re.compile(r"<([a-z_]{0,20}(?:prompt|instruct)[a-z_0-9]{0,20})(?:\s[^<>\n
 _PLACEHOLDER = re.compile(r"\.\.\.|…|\b(?:and|your|new|improved|here|revised|the|text)\b", re.I)
 _MERGE = re.compile(r"\b(?:combin|merg|cross|blend|mix|recombin)", re.I)
 _REWORD = re.compile(r"\b(?:paraphras|reword|rephras|same meaning|other words|different words|variation)", re.I)
+_FAILED = re.compile(r"\b(?:wrong|incorrect|fail|mistake)", re.I)
+_LABEL = re.compile(r"^(?:prompt|instruction)s?(?: [\dA-Z])?:[ \t]*", re.I | re.M)
+_CLOSING = re.compile(r"\n\s*\n(?=(?:return|reply|answer with|respond|write|give|output|now)\b)", re.I)
 _PRAISE = re.compile(r"\b(?:is|was|are) (?:correct|right)\b|\bscore:? 1(?:\.0)?\b", re.I)
 
 
@@ -76,9 +88,8 @@ class Order:
     prompts: tuple[str, ...]
     failures: tuple[Failure, ...]
     rewording: bool
-    merging: bool
     form: str
-    """The tag to reply in, three backticks for a fence, or nothing."""
+    """The tag to reply in, a fence, or nothing."""
 
 
 @dataclass
@@ -96,21 +107,83 @@ class Draft:
         return " ".join(self.sentences) + shown + (f"\n\n{self.ending}" if self.ending else "")
 
 
-class Landscape(ABC):
+def prompts_in(request: str) -> tuple[list[str], str, str]:
+    """The prompts in a request, the form of the reply that it asks for, and the rest of the request."""
+    prompts, form, rest, at = list[str](), "", list[str](), 0
+    while (tag := _TAG.search(request, at)) is not None:
+        rest.append(request[at : tag.start()])
+        end, again = (request.find(each, tag.end()) for each in (f"</{tag[1]}>", tag[0]))
+        if end < 0 or 0 <= again < end:  # the tag is only mentioned
+            form, at = tag[1], tag.end()
+            continue
+        content = request[tag.end() : end].strip()
+        at = end + len(tag[1]) + 3
+        if len(content.split()) <= 8 and (not content or _PLACEHOLDER.search(content)):
+            form = tag[1]
+        elif content not in prompts:
+            prompts.append(content)
+    rest.append(request[at:])
+    if prompts:
+        return prompts, form, "\n".join(rest)
+    pieces = request.split("```")
+    if len(pieces) >= 3:
+        wanted = 2 if _MERGE.search(pieces[0] + pieces[-1]) and len(pieces) >= 5 else 1
+        fenced = pieces[1 : 2 * wanted : 2]
+        return [each.strip() for each in fenced], "```", "\n".join([pieces[0], *pieces[2 * wanted :]])
+    labels = list(_LABEL.finditer(request))
+    for label, after in zip_longest(labels, labels[1:]):
+        prompts.append(_CLOSING.split(request[label.end() : after.start() if after else None], maxsplit=1)[0].strip())
+    for each in prompts:
+        request = request.replace(each, " ")
+    return list(dict.fromkeys(prompts)), form, request
+
+
+def wrapped(prompt: str, form: str) -> str:
+    """A prompt in the form that was asked for."""
+    if form.startswith("`"):
+        return f"{form}\n{prompt}\n{form}"
+    return f"<{form}>\n{prompt}\n</{form}>" if form else prompt
+
+
+class Landscape(Protocol):
     """Problems, a model that solves them, and a model that writes prompts."""
 
     name: ClassVar[str]
-    metric: ClassVar[str] = "number"
+    metric: ClassVar[str]
     """The metric of prompt evolution that scores a reply."""
     seed_prompt: str
     best_prompt: str
     """A prompt with the highest expected accuracy."""
+
+    def problems(self, seed: int, train: int, validation: int, test: int) -> Problems:
+        """Distinct problems in three sets."""
+
+    def solve(self, system_prompt: str, question: str, sample: int = 0) -> str:
+        """The reply of the model to a problem. Other samples have other noise."""
+
+    def write(self, request: str, seed: int = 0) -> str:
+        """The reply of the model that writes prompts."""
+
+    def expected(self, prompt: str) -> float:
+        """The exact accuracy of a prompt, over the distribution of problems and over noise."""
+
+    @property
+    def optimum(self) -> float:
+        """The highest expected accuracy of any prompt."""
+
+
+class Synthetic(ABC):
+    """A landscape with its own language: what sentences mean, and what the writer makes of failures."""
+
+    name: ClassVar[str]
+    metric: ClassVar[str] = "number"
+    seed_prompt: str
+    best_prompt: str
     questions: re.Pattern[str]
     """Matches every question."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        self.expected = lru_cache(1 << 14)(self._expected)
         self._parsed = lru_cache(1 << 14)(self._parse)
 
     @property
@@ -135,7 +208,7 @@ class Landscape(ABC):
         """The probability that the model solves a problem with a prompt."""
 
     @abstractmethod
-    def _expected(self, prompt: str) -> float:
+    def expected(self, prompt: str) -> float:
         """The expectation of `chance` over the distribution of problems."""
 
     @abstractmethod
@@ -201,53 +274,16 @@ class Landscape(ABC):
             if order.failures:
                 used = rng.sample(order.failures, min(rng.randint(1, MOST_USED), len(order.failures)))
                 self.learn(draft, used, rng)
-            elif not order.merging:
+            elif len(drafts) < 2:
                 self.embellish(draft, rng)
-        text = draft.text
-        if order.form.startswith("`"):
-            return f"{order.form}\n{text}\n{order.form}"
-        return f"<{order.form}>\n{text}\n</{order.form}>" if order.form else text
+        return wrapped(draft.text, order.form)
 
     def read(self, request: str) -> Order:
         """What a request asks for, and what it shows."""
-        prompts, form, rest = self._prompts_in(request)
-        merging = len(prompts) > 1
+        prompts, form, rest = prompts_in(request)
         failures = tuple(self._failures_in(rest))
-        outside = self.questions.sub(" ", rest)
-        rewording = not failures and not merging and _REWORD.search(outside) is not None
-        return Order(tuple(prompts), failures, rewording, merging, form)
-
-    def _prompts_in(self, request: str) -> tuple[list[str], str, str]:
-        """The prompts in a request, the form of the reply, and the request without the prompts."""
-        prompts, form, rest, at = list[str](), "", list[str](), 0
-        while (tag := _TAG.search(request, at)) is not None:
-            rest.append(request[at : tag.start()])
-            end = request.find(f"</{tag[1]}>", tag.end())
-            content = request[tag.end() : end].strip()
-            if end < 0:
-                form, at = tag[1], tag.end()
-                continue
-            at = end + len(tag[1]) + 3
-            if len(content.split()) <= 8 and (not content or _PLACEHOLDER.search(content)):
-                form = tag[1]
-            elif content not in prompts:
-                prompts.append(content)
-        rest.append(request[at:])
-        if prompts:
-            return prompts, form, "\n".join(rest)
-        pieces = request.split("```")
-        if len(pieces) >= 3:
-            wanted = 2 if _MERGE.search(pieces[0] + pieces[-1]) and len(pieces) >= 5 else 1
-            fenced = pieces[1 : 2 * wanted : 2]
-            return [each.strip() for each in fenced], "```", "\n".join([pieces[0], *pieces[2 * wanted :]])
-        return self._bare(request), form, request
-
-    def _bare(self, request: str) -> list[str]:
-        """The paragraph that says most of what this landscape knows, in a request without tags and fences."""
-        blocks = [each.strip() for each in request.split("\n\n") if each.strip()]
-        counts = [sum(len(self.meanings(each)) for each in sentences_of(block)) for block in blocks]
-        most = max(counts, default=0)
-        return [blocks[counts.index(most)]] if most else []
+        rewording = not failures and len(prompts) < 2 and _REWORD.search(rest) is not None
+        return Order(tuple(prompts), failures, rewording, form)
 
     def _failures_in(self, text: str) -> Iterable[Failure]:
         """The problems in a text with their right answers, without those that were solved."""
@@ -732,7 +768,7 @@ class Span(NamedTuple):
         return self.low + (self.high - self.low) * ease
 
 
-class Rules(Landscape):
+class Rules(Synthetic):
     """Topics with hidden conventions. A prompt gains a topic by stating its convention.
 
     The conventions in force, the topics and how common each is depend on the seed. A wrong convention is worse than
@@ -829,7 +865,7 @@ class Rules(Landscape):
         at, ease, _ = self._place(question)
         return self._states(prompt)[at].at(ease)
 
-    def _expected(self, prompt: str) -> float:
+    def expected(self, prompt: str) -> float:
         return sum(share * span.mean for share, span in zip(self.shares, self._states(prompt), strict=True))
 
     def learn(self, draft: Draft, failures: Sequence[Failure], rng: Random) -> None:
@@ -859,7 +895,7 @@ class Rules(Landscape):
 MACHINES = ("Alba", "Borea", "Corvus", "Delphi", "Electra", "Fidelio", "Gaia", "Hydra", "Iris", "Juno")
 
 
-class Examples(Landscape):
+class Examples(Synthetic):
     """Machines whose rules nobody can put into words. Worked examples show them; instructions hardly matter.
 
     Two telling examples of a machine show its rule completely. Half of all problems make telling examples, the others
@@ -965,7 +1001,7 @@ class Examples(Landscape):
         at, _, _, ease = self._place(question)
         return self._levels(prompt)[at] + self.SPREAD * (2 * ease - 1)
 
-    def _expected(self, prompt: str) -> float:
+    def expected(self, prompt: str) -> float:
         return sum(share * level for share, level in zip(self.shares, self._levels(prompt), strict=True))
 
     def learn(self, draft: Draft, failures: Sequence[Failure], rng: Random) -> None:
@@ -984,3 +1020,285 @@ class Examples(Landscape):
         each = rng.choice(FILLER)
         if not any(each.marker.search(sentence) for sentence in draft.sentences):
             draft.sentences.append(rng.choice(each.phrasings))
+
+
+ADVICE = tuple(
+    idea(phrasings[0], marker, *phrasings)
+    for marker, *phrasings in (
+        (r"own words", "Say in your own words what is asked.", "Restate the question in your own words."),
+        (r"every number", "Write down every number first.", "Before anything else, note every number."),
+        (r"\bunits\b", "Keep track of the units.", "Note the units at each point."),
+        (r"backwards", "Work backwards from the goal.", "Start at the goal and go backwards."),
+        (r"\bestimate\b", "Estimate the size of the result first.", "Make an estimate of the result first."),
+        (r"\btwice\b", "Compute everything twice.", "Do each computation twice."),
+        (r"\btable\b", "Arrange the facts in a table.", "Put the facts into a table."),
+        (r"\bdrawing\b", "Imagine a drawing of the situation.", "Make a drawing of the situation in your mind."),
+        (r"not needed", "Ignore facts that are not needed.", "Leave out facts that are not needed."),
+        (r"unknown quantity", "Use a letter for the unknown quantity.", "Give the unknown quantity a name."),
+        (r"small parts", "Split the task into small parts.", "Divide the task into small parts."),
+        (r"\bcompare\b", "Compare the result with the question.", "Look at the question again and compare the result."),
+        (r"\bround\b", "Do not round before the end.", "Only round at the end."),
+        (r"in your head", "Avoid sums in your head.", "Do no sums in your head."),
+        (r"in (?:the |their )?order", "Take the facts in order.", "Handle the facts in the order of the text."),
+        (r"\bminus\b", "Watch out for minus signs.", "Look for minus signs."),
+        (r"\bdigits\b", "Turn number words into digits.", "Write number words as digits."),
+        (r"a moment", "Think for a moment before you write.", "Take a moment to think."),
+        (r"\bplan\b", "Make a plan and follow it.", "Follow a plan that you make first."),
+        (r"\bassumptions\b", "State your assumptions.", "Name all assumptions that you make."),
+        (r"second way", "Find a second way to the result.", "Look for a second way to solve it."),
+        (r"\bconfiden", "Answer with confidence.", "Be confident in your answer."),
+        (r"\bteacher\b", "Explain the solution as a teacher would.", "Be a teacher who explains the solution."),
+        (r"key words", "Underline the key words.", "Find the key words of the text."),
+        (r"\bsymbols\b", "Use symbols instead of sentences.", "Prefer symbols to sentences."),
+        (r"\bsimpler\b", "Solve a simpler task first.", "Begin with a simpler task."),
+        (r"\bformula\b", "Name the formula that you use.", "Say which formula you use."),
+        (r"last line", "Put the result on the last line.", "The last line holds the result."),
+        (r"\bpolite", "Stay polite.", "Be polite and friendly."),
+        (r"whole number", "Expect a whole number.", "The result is a whole number."),
+        (r"\blargest\b", "Begin with the largest number.", "Take the largest number first."),
+        (r"simplest reading", "If in doubt, choose the simplest reading.", "Prefer the simplest reading of the text."),
+        (r"\bquote\b", "Quote the sentence that matters most.", "First quote the sentence that matters."),
+        (r"\brepeat", "Repeat the question at the end.", "End by repeating the question."),
+    )
+)
+"""Plausible advice. The seed of a landscape decides which helps and which harms."""
+
+
+class Crowded(Synthetic):
+    """Many small pieces of advice: helpful for some kinds of problem, harmful, or without effect.
+
+    Two pieces of a pair help only together, and harm a little alone. Two rivals help alone, and lose together. More
+    sentences than `MOST` cost accuracy. Half of what the writer proposes is useless or harmful.
+    """
+
+    name = "crowded"
+    BASE, SPREAD = 0.22, 0.05
+    HELPFUL, PAIRS, RIVALS, HARMFUL = 12, 4, 2, 8
+    TOGETHER, ALONE, CLASH, HELP = 0.08, -0.03, -0.08, 0.40
+    """Effects of a pair, of one of its pieces, of two rivals, and of all helpful advice together on a kind."""
+    MOST, DISTRACTS = 14, 0.01
+    INSIGHT, COMPLETES, DROPS = 0.5, 0.2, 0.25
+    """How often the writer proposes helpful advice, adds the other piece of a pair, and removes a sentence."""
+    KINDS = (
+        "Ticket {id}: a bus carries {a} people and {b} get on. How many are on board?",
+        "Ticket {id}: of {b} seats, {a} are taken. How many are free?",
+        "Ticket {id}: a ticket costs {a} cents. What do {b} tickets cost?",
+        "Ticket {id}: {b} people travel {a} km each way. How many km is that there and back?",
+    )
+    VALUES = (
+        lambda a, b: a + b,
+        lambda a, b: b - a,
+        lambda a, b: a * b,
+        lambda a, b: 2 * a * b,
+    )
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        rng = Random(f"crowded {seed}")
+        drawn = rng.sample(range(len(ADVICE)), len(ADVICE))
+        take = iter(drawn)
+        self.helpful = [next(take) for _ in range(self.HELPFUL)]
+        self.pairs = [(next(take), next(take)) for _ in range(self.PAIRS)]
+        self.rivals = [(self.helpful[2 * at], self.helpful[2 * at + 1]) for at in range(self.RIVALS)]
+        self.harm = {next(take): -rng.uniform(0.03, 0.08) for _ in range(self.HARMFUL)}
+        self.chaff = [*self.harm, *take]
+        self.partner = {one: other for pair in self.pairs for one, other in (pair, pair[::-1])}
+        kinds = range(len(self.KINDS))
+        helps = {each: set(rng.sample(kinds, rng.randint(1, 3))) for each in self.helpful}
+        for kind in kinds:
+            helps[self.helpful[kind]].add(kind)  # so that each kind has some
+        raw = {each: [rng.uniform(0.5, 1.5) if kind in helps[each] else 0.0 for kind in kinds] for each in self.helpful}
+        sums = [sum(each[kind] for each in raw.values()) for kind in kinds]
+        self.help = {each: [self.HELP * raw[each][kind] / sums[kind] for kind in kinds] for each in self.helpful}
+        self.questions = re.compile(
+            "|".join(re.sub(r"\\{\w+\\}", r"\\d+", re.escape(each)).replace("\\ ", " ") for each in self.KINDS)
+        )
+        self.seed_prompt = "Answer the question on the ticket with a number."
+        self._ideas = (
+            idea("ticket", r"\bticket\b", self.seed_prompt, "Reply to the question on the ticket with a number."),
+            *ADVICE,
+        )
+        self._place = lru_cache(1 << 14)(self._find_place)
+        self._levels = lru_cache(1 << 14)(self._read_levels)
+        self.best_prompt = " ".join(min(ADVICE[each].phrasings, key=len) for each in self._best())
+
+    def _best(self) -> tuple[int, ...]:
+        """The best set of advice: the best choice from each independent group, for each number of sentences."""
+        gain = {each: sum(weights) / len(weights) for each, weights in self.help.items()}
+        single = [each for each in self.helpful if not any(each in pair for pair in self.rivals)]
+        groups: list[list[tuple[float, tuple[int, ...]]]] = [[(gain[each], (each,))] for each in single]
+        groups += [[(self.TOGETHER, pair)] for pair in self.pairs]
+        groups += [
+            [(gain[one], (one,)), (gain[other], (other,)), (gain[one] + gain[other] + self.CLASH, (one, other))]
+            for one, other in self.rivals
+        ]
+        best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+        for group in groups:
+            for count, (value, chosen) in list(best.items())[::-1]:
+                for more, pieces in group:
+                    found = (value + more, chosen + pieces)
+                    if found > best.get(count + len(pieces), (-1.0, ())):
+                        best[count + len(pieces)] = found
+        return max((value - self.DISTRACTS * max(0, n - self.MOST), chosen) for n, (value, chosen) in best.items())[1]
+
+    def ideas(self) -> Sequence[Idea]:
+        return self._ideas
+
+    def question(self, rng: Random) -> str:
+        a, b = rng.randint(12, 95), rng.randint(201, 799)
+        return rng.choice(self.KINDS).format(id=rng.randint(10000, 99999), a=a, b=b)
+
+    def _find_place(self, question: str) -> tuple[int, int, int, float]:
+        """The kind of a question, its two numbers, and how easy it is."""
+        for at, asked in enumerate(self.KINDS):
+            pattern = re.escape(asked)
+            for slot in ("id", "a", "b"):
+                pattern = pattern.replace(rf"\{{{slot}\}}", rf"(?P<{slot}>\d+)")
+            if (found := re.fullmatch(pattern, question)) is not None:
+                return at, int(found["a"]), int(found["b"]), chance(self.seed, "ease", question)
+        raise ValueError(f"{question!r} is no question of this landscape")
+
+    def answer(self, question: str) -> str:
+        at, a, b, _ = self._place(question)
+        return str(self.VALUES[at](a, b))
+
+    def slips(self, question: str) -> tuple[str, ...]:
+        at, a, b, _ = self._place(question)
+        right = self.VALUES[at](a, b)
+        return tuple(str(each) for each in (right + 10, right + 1, right - 1, right + 100))
+
+    def _read_levels(self, prompt: str) -> tuple[float, ...]:
+        """The mean accuracy for each kind of problem."""
+        stated, length = set[int](), 0
+        for sentence in sentences_of(prompt):
+            found = [at for at, each in enumerate(ADVICE) if each.marker.search(sentence)]
+            stated.update(found)
+            length += max(1, len(found))
+        rest = self.BASE - self.DISTRACTS * max(0, length - self.MOST)
+        rest += sum(self.harm.get(each, 0.0) for each in stated)
+        rest += sum(self.CLASH for pair in self.rivals if stated.issuperset(pair))
+        for pair in self.pairs:
+            shown = len(stated.intersection(pair))
+            rest += self.TOGETHER if shown == 2 else self.ALONE * shown
+        levels = [
+            rest + sum(self.help[each][kind] for each in stated if each in self.help) for kind in range(len(self.KINDS))
+        ]
+        return tuple(min(0.95, max(self.SPREAD, each)) for each in levels)
+
+    def chance(self, prompt: str, question: str) -> float:
+        at, _, _, ease = self._place(question)
+        return self._levels(prompt)[at] + self.SPREAD * (2 * ease - 1)
+
+    def expected(self, prompt: str) -> float:
+        levels = self._levels(prompt)
+        return sum(levels) / len(levels)
+
+    def learn(self, draft: Draft, failures: Sequence[Failure], rng: Random) -> None:
+        self._drop(draft, rng)
+        for each in failures[:2]:
+            kind = self._place(each.question)[0]
+            useful = [piece for piece in self.helpful if self.help[piece][kind]] + list(self.partner)
+            self._add(draft, useful if rng.random() < self.INSIGHT else self.chaff, rng)
+
+    def embellish(self, draft: Draft, rng: Random) -> None:
+        self._drop(draft, rng)
+        useful = self.helpful + list(self.partner)
+        self._add(draft, useful if rng.random() < self.INSIGHT else self.chaff, rng)
+
+    def _drop(self, draft: Draft, rng: Random) -> None:
+        if len(draft.sentences) > 1 and rng.random() < self.DROPS:
+            del draft.sentences[rng.randrange(len(draft.sentences))]
+
+    def _add(self, draft: Draft, pool: Sequence[int], rng: Random) -> None:
+        """Add advice from a pool that is not in the draft, perhaps with the other piece of its pair."""
+        chosen = [rng.choice(pool)]
+        if chosen[0] in self.partner and rng.random() < self.COMPLETES:
+            chosen.append(self.partner[chosen[0]])
+        for each in chosen:
+            if not any(ADVICE[each].marker.search(sentence) for sentence in draft.sentences):
+                draft.sentences.append(rng.choice(ADVICE[each].phrasings))
+
+
+class Noise(Rules):
+    """The conventions are of no use: every prompt solves half of all problems."""
+
+    name = "noise"
+
+    def chance(self, prompt: str, question: str) -> float:
+        return 0.5
+
+    def expected(self, prompt: str) -> float:
+        return 0.5
+
+
+EMULATED = "gpt-4o-mini"
+
+
+class Emulated:
+    """The emulator's landscape. Abilities and difficulties are the emulator's, and the noise is ours."""
+
+    name: ClassVar[str] = "emulated"
+    metric: ClassVar[str] = "number"
+    MANY = 4000
+    """Problems that stand for the distribution."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.seed_prompt, self.best_prompt = landscape.SEED_PROMPT, landscape.OPTIMUM
+        self.skill = characters.cast(EMULATED).skill
+
+    @property
+    def optimum(self) -> float:
+        """The expected accuracy of the best prompt."""
+        return self.expected(self.best_prompt)
+
+    def problems(self, seed: int, train: int, validation: int, test: int) -> Problems:
+        """Word problems of all families."""
+        return generated(sizes=Sizes(train, validation, test), seed=seed)
+
+    def solve(self, system_prompt: str, question: str, sample: int = 0) -> str:
+        """The reply of the model to a problem."""
+        solution, difficulty = _emulated_problem(question)
+        ability = landscape.ability(solving.task_in(system_prompt, question).instructions) * self.skill
+        luck = chance(self.seed, sample, question, "\0", system_prompt)
+        if luck >= landscape.chance(ability, difficulty):
+            solution = emulated_problems.slipped(solution, Chance(str(luck).encode()))
+        return f"#### {emulated_problems.written(solution.value)}"
+
+    def write(self, request: str, seed: int = 0) -> str:
+        """The reply of the emulator to a plain request for a better prompt, a paraphrase or a merged prompt."""
+        prompts, form, rest = prompts_in(request)
+        prompts = prompts[:2] or [self.seed_prompt]
+        if len(prompts) > 1:
+            asked = f"Combine these prompts.\n\nA: {prompts[0]}\n\nB: {prompts[1]}"
+        elif _REWORD.search(rest) and not _FAILED.search(rest):
+            asked = f"Paraphrase this prompt:\n```\n{prompts[0]}\n```"
+        else:
+            asked = f"Write a better prompt than this one:\n```\n{prompts[0]}\n```"
+        number = int(chance(self.seed, seed, request) * 2**31)
+        reply = in_process.answer(Chat(f"emulated/{EMULATED}", (user(asked),)), number)
+        assert isinstance(reply, Reply)
+        return wrapped(reply.text, form)
+
+    def expected(self, prompt: str) -> float:
+        """The mean probability over many problems. No problem adds words of its own to the prompt."""
+        ability = landscape.ability(prompt.strip()) * self.skill
+        return sum(landscape.chance(ability, each) for each in _difficulties()) / self.MANY
+
+
+@lru_cache(1 << 14)
+def _emulated_problem(question: str) -> tuple[Solution, float]:
+    solution = emulated_problems.solve(question)
+    assert solution is not None
+    return solution, emulated_problems.difficulty(question, solution)
+
+
+@lru_cache(1)
+def _difficulties() -> tuple[float, ...]:
+    drawn = generated(sizes=Sizes(1, 1, Emulated.MANY), seed=1_000_000).test
+    return tuple(_emulated_problem(each.question)[1] for each in drawn)
+
+
+LANDSCAPES: dict[str, Callable[[int], Landscape]] = {
+    each.name: each for each in (Rules, Examples, Crowded, Emulated, Noise)
+}
