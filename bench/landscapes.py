@@ -51,7 +51,11 @@ _MERGE = re.compile(r"\b(?:combin|merg|cross|blend|mix|recombin)", re.I)
 _REWORD = re.compile(r"\b(?:paraphras|reword|rephras|same meaning|other words|different words|variation)", re.I)
 _FAILED = re.compile(r"\b(?:wrong|incorrect|fail|mistake)", re.I)
 _LABEL = re.compile(r"^(?:prompt|instruction)s?(?: [\dA-Z])?:[ \t]*", re.I | re.M)
-_CLOSING = re.compile(r"\n\s*\n(?=(?:return|reply|answer with|respond|write|give|output|now)\b)", re.I)
+_CLOSING = re.compile(
+    r"\n\s*\n(?=(?:return|reply|answer with|respond|write|give|output|now|problems?|questions?|failures?|it failed)\b)",
+    re.I,
+)
+"""Ends a prompt that stands after a label."""
 _PRAISE = re.compile(r"\b(?:is|was|are) (?:correct|right)\b|\bscore:? 1(?:\.0)?\b", re.I)
 
 
@@ -777,7 +781,7 @@ class Rules(Synthetic):
 
     name = "rules"
     UNKNOWN, KNOWN, WRONG, BOTH = Span(0.0, 0.4), Span(0.9, 1.0), Span(0.0, 0.1), Span(0.4, 0.6)
-    UNDERSTANDS, MISTAKES = 0.3, 0.15
+    UNDERSTANDS, MISTAKES = 0.15, 0.12
     """How often the writer finds the convention behind a failure, and how often it takes another one for it."""
 
     def __init__(self, seed: int = 0, topics: int = 8) -> None:
