@@ -189,6 +189,8 @@ class Synthetic(ABC):
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
         self._parsed = lru_cache(1 << 14)(self._parse)
+        self.meanings = lru_cache(1 << 14)(self._meanings)
+        """The ideas that a sentence expresses."""
 
     @property
     def optimum(self) -> float:
@@ -314,8 +316,7 @@ class Synthetic(ABC):
                 draft.sentences += sentences_of(block)
         return draft
 
-    def meanings(self, sentence: str) -> list[Idea]:
-        """The ideas that a sentence expresses."""
+    def _meanings(self, sentence: str) -> list[Idea]:
         return [each for each in self.ideas() if each.marker.search(sentence)]
 
     def reworded(self, sentence: str, rng: Random) -> str:
@@ -813,6 +814,11 @@ class Rules(Synthetic):
             ),
         )
         self._ideas = (*start, *FILLER, *(each.idea for topic in self.topics for each in topic.conventions))
+        self._conventions = {
+            each.idea.key: (at, number)
+            for at, topic in enumerate(self.topics)
+            for number, each in enumerate(topic.conventions)
+        }
         self._states = lru_cache(1 << 14)(self._read_states)
         self._place = lru_cache(1 << 14)(self._find_place)
 
@@ -848,10 +854,10 @@ class Rules(Synthetic):
         """For each topic, the conventions that a text states."""
         found = [set[int]() for _ in self.topics]
         for sentence in sentences_of(self.questions.sub(" ", text)):
-            for at, topic in enumerate(self.topics):
-                found[at].update(
-                    number for number, each in enumerate(topic.conventions) if each.idea.marker.search(sentence)
-                )
+            for each in self.meanings(sentence):
+                if each.key in self._conventions:
+                    topic, number = self._conventions[each.key]
+                    found[topic].add(number)
         return found
 
     def _read_states(self, prompt: str) -> tuple[Span, ...]:
@@ -886,8 +892,7 @@ class Rules(Synthetic):
             else:
                 draft.sentences += [topic.vague] if topic.vague not in draft.sentences else []
                 continue
-            markers = [each.idea.marker for each in topic.conventions]
-            draft.sentences = [each for each in draft.sentences if not any(marker.search(each) for marker in markers)]
+            draft.sentences = [each for each in draft.sentences if not self.stated(each)[at]]
             draft.sentences.append(rng.choice(topic.conventions[said].idea.phrasings))
 
     def embellish(self, draft: Draft, rng: Random) -> None:
@@ -1175,7 +1180,7 @@ class Crowded(Synthetic):
         """The mean accuracy for each kind of problem."""
         stated, length = set[int](), 0
         for sentence in sentences_of(prompt):
-            found = [at for at, each in enumerate(ADVICE) if each.marker.search(sentence)]
+            found = [ADVICE.index(each) for each in self.meanings(sentence) if each in ADVICE]
             stated.update(found)
             length += max(1, len(found))
         rest = self.BASE - self.DISTRACTS * max(0, length - self.MOST)
