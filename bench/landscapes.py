@@ -11,10 +11,11 @@ temperature 0.
   emulated   the emulator's own landscape
   noise      the prompt makes no difference
 
-The writing model reads requests in any template. It finds the current prompt in tags or in a fence, and problems by
-their literal questions. It sees a problem as a failure if its right answer stands near it and the reply was not right.
-It rewords sentences without changing their meaning, forgets a sentence now and then, uses only a few failures, and
-misunderstands some of them. The solving model recognises sentences by what they mean, not by one literal wording.
+The writing model reads requests in any template. It finds the current prompt in tags, in a fence or after a label, and
+problems by their literal questions. It sees a problem as a failure if its right answer stands near it and the reply
+was not right. It rewords sentences without changing their meaning, forgets a sentence now and then, uses only a few
+failures, and misunderstands some of them. The solving model recognises sentences by what they mean, not by one literal
+wording.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ REWORDS, FORGETS, KEEPS = 0.25, 0.15, 0.85
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 _TAG = re.compile(r"<([a-z_]{0,20}(?:prompt|instruct)[a-z_0-9]{0,20})(?:\s[^<>\n]{0,60})?>", re.I)
-_PLACEHOLDER = re.compile(r"\.\.\.|…|\b(?:and|your|new|improved|here|revised|the|text)\b", re.I)
+_PLACEHOLDER = re.compile(
+    r"\W*(?:and(?: \w+){0,2}|(?:(?:the|your|an?) )?(?:\w+ )?(?:prompt|instructions?|text)(?: (?:goes )?here)?)?\W*",
+    re.I,
+)
+"""What stands between tags that only say where the new prompt goes."""
 _MERGE = re.compile(r"\b(?:combin|merg|cross|blend|mix|recombin)", re.I)
 _REWORD = re.compile(r"\b(?:paraphras|reword|rephras|same meaning|other words|different words|variation)", re.I)
 _FAILED = re.compile(r"\b(?:wrong|incorrect|fail|mistake)", re.I)
@@ -122,7 +127,7 @@ def prompts_in(request: str) -> tuple[list[str], str, str]:
             continue
         content = request[tag.end() : end].strip()
         at = end + len(tag[1]) + 3
-        if len(content.split()) <= 8 and (not content or _PLACEHOLDER.search(content)):
+        if _PLACEHOLDER.fullmatch(content):
             form = tag[1]
         elif content not in prompts:
             prompts.append(content)
@@ -255,11 +260,6 @@ class Synthetic(ABC):
     def _parse(self, question: str) -> tuple[str, tuple[str, ...]]:
         return self.answer(question), self.slips(question)
 
-    def solves(self, system_prompt: str, question: str, sample: int = 0) -> bool:
-        """Whether the reply of the model is right."""
-        question = question.strip()
-        return chance(self.seed, sample, question, "\0", system_prompt) < self.chance(system_prompt, question)
-
     def write(self, request: str, seed: int = 0) -> str:
         """The reply of the model that writes prompts."""
         order = self.read(request)
@@ -269,9 +269,11 @@ class Synthetic(ABC):
         if len(drafts) > 1:
             draft = self._merged(drafts, rng)
         elif rng.random() < FORGETS and len(draft.sentences) + len(draft.examples) > 1:
-            part = draft.examples if rng.randrange(len(draft.sentences) + len(draft.examples)) == 0 else draft.sentences
-            part = part or draft.sentences or draft.examples
-            del part[rng.randrange(len(part))]
+            at = rng.randrange(len(draft.sentences) + len(draft.examples))
+            if at < len(draft.sentences):
+                del draft.sentences[at]
+            else:
+                del draft.examples[at - len(draft.sentences)]
         draft.sentences = [
             self.reworded(each, rng) if rng.random() < (0.9 if order.rewording else REWORDS) else each
             for each in draft.sentences

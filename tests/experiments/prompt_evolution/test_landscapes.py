@@ -199,6 +199,8 @@ def test_a_merged_prompt_has_most_of_both(name: str) -> None:
         ("Prompt: Do A well.\n\nReturn <prompt>new prompt</prompt>", ["Do A well."], "prompt"),
         ("Prompt 1: Do A well.\nPrompt 2: Do B well.\n\nReturn it.", ["Do A well.", "Do B well."], ""),
         ("Starting with <prompt> and ending with </prompt>.", [], "prompt"),
+        ("<prompt>Use the text.</prompt> Use <prompt>your new prompt here</prompt>.", ["Use the text."], "prompt"),
+        ("<prompt>Do A well.</prompt>\n<prompt>...</prompt>", ["Do A well."], "prompt"),
     ],
 )
 def test_prompts_are_found_in_requests(request_text: str, prompts: list[str], form: str) -> None:
