@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-searching bench-peers clean
 
 # Play the secret game with a real model on this machine, and write a report.
 demo: $(MODEL)
@@ -86,14 +86,17 @@ bench-mutation: $(READY)
 	$(BIN)/python bench/mutation.py
 	$(BIN)/python bench/learning.py
 
-# Prompt evolution: throughput one request at a time, in batches and with the engine (two or three minutes), and what searches
-# find on a known landscape, with and without races, and on noise (about half an hour).
+# Prompt evolution: throughput one request at a time, in batches and with the engine. Two or three minutes.
 bench-evolution: $(READY)
 	$(BIN)/python bench/evolution.py
-	$(BIN)/python bench/searching.py
+
+# Compare searches for prompts on known landscapes: evolution, GEPA, CAPO, random search and best of N. Hours on two cores, less
+# than half an hour on 16. Continues where it was interrupted.
+bench-searching: .venv-peers-search/.ready
+	.venv-peers-search/bin/python bench/searching.py --noise 200
 
 # The tools that we compare with need conflicting versions, so each has its own environment.
-bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
+bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready .venv-peers-search/.ready
 
 .venv-%/.ready: bench/%.txt
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
