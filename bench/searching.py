@@ -151,17 +151,14 @@ async def drive(landscape: Landscape, settings: Evolution, seed: int) -> tuple[A
 
 
 def settings_of(landscape: Landscape, budget: int, problems: Problems) -> Evolution:
-    """An evolution with a budget. A fifth of it is for validation."""
-    finalists = max(2, min(10, budget // 500))
-    validated = max(10, min(len(problems.validation), budget // (5 * finalists)))
+    """An evolution with a budget and default settings."""
     return Evolution(
-        problems=msgspec.structs.replace(problems, validation=problems.validation[:validated]),
+        problems=problems,
         metric=landscape.metric,
         seeds=(Genome.of(landscape.seed_prompt),),
-        max_generations=10_000,
-        finalists=finalists,
-        stops=Stops(asks=budget - finalists * validated, plateau=None),
+        stops=Stops(asks=budget),
         baselines=(),
+        ablation=False,
     )
 
 
@@ -170,7 +167,7 @@ def ours(landscape: Landscape, budget: int, seed: int) -> Point:
     problems = landscape.problems(seed, TRAIN, VALIDATION, 1)
     with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
         found, models = runner.run(drive(landscape, settings_of(landscape, budget, problems), seed))
-    return found.evolution.winner.genome.text, models.calls, models.written
+    return found.deployed.genome.text, models.calls, models.written
 
 
 def claims(seed: int, budget: int = 2_000) -> Claim:
