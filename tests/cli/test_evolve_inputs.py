@@ -59,7 +59,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     found = ready()
     settings = found.settings
     assert settings == AsyncEvolutionConfig().settings
-    assert settings.shape == (5_000, None, 7, 4, 12, 10, 100)
+    assert settings.shape == (5_000, None, 7, 4, 6, 10, 75)
     assert sizes_of(settings) == [200, 200, 400]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]

@@ -44,7 +44,7 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True):
 
     temperature: float | None = 1.0
     max_tokens: int = 2_000
-    failures: int = 5
+    failures: int = 6
     """Maximum number of failed problems that are shown."""
     successes: int = 2
     """Maximum number of solved problems that are shown."""

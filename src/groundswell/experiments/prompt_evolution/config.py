@@ -70,7 +70,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seed_prompts: tuple[str, ...] = (SEED_PROMPT,)
     seed: int = 0
     selection: Selection = "tournament"
-    tournament_size: int = 3
+    tournament_size: int = 5
     elite_size: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
     writer_temperature: float | None = 1.0
@@ -78,7 +78,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Maximum number of tokens in the reply of the writer."""
     writer_template: str = ""
     """Message to the writer, with the fields {prompt}, {failures}, {successes} and {task}. Empty: the built-in one."""
-    failures_shown: int = 5
+    failures_shown: int = 6
     """Maximum number of failed problems that the writer sees."""
     fitness: Fitness = "accuracy"
     """What selection maximises. `pareto`: accuracy and few tokens, both at once."""

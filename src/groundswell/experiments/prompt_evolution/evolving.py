@@ -64,7 +64,7 @@ PRIOR = Record(3, 60, 0.1)
 """What an operator is taken to have gained before it is tried."""
 LONGER = 1.5
 """Evolved prompts are longer than the seed prompt: a request is expected to cost this many times as much."""
-FLOOR = 0.03
+FLOOR = 0.01
 """Minimum share of births for every operator that is switched on."""
 
 

@@ -91,7 +91,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1)] | None,
         Meta(
             description="Number of problems in the first racing block. A candidate that is clearly worse after a block "
-            "is dropped. (12, or 20 if --max-generations is given.)"
+            "is dropped. (6, or 20 if --max-generations is given.)"
         ),
         Flag(metavar="N", group=SPEED, also=["block"]),
     ] = None
@@ -286,7 +286,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
         int,
         Meta(ge=1, description="For tournament selection: the best of this many random candidates becomes a parent."),
         Flag(metavar="N", group=SEARCH, also=["tournament"]),
-    ] = 3
+    ] = 5
     elite_size: Annotated[
         int,
         Meta(ge=0, description="Number of best candidates that are never removed from the population."),
@@ -298,7 +298,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
             description="Relative frequency of each operator at the start. With a model: reflect (shows failed "
             "problems), combine, paraphrase. Without: examples (worked examples from the training problems), shorten. "
             "Random edits: insert, delete, swap, duplicate, neighbour. Crossovers: single_point, two_point, uniform. "
-            "(reflect=4, combine=0.5, examples=0.3, shorten=0.1; then by what has worked.)"
+            "(reflect=10, combine=0.3, examples=0.3, shorten=0.2; then by what has worked.)"
         ),
         Flag(metavar="NAME=WEIGHT,...", group=SEARCH),
     ] = None
@@ -326,7 +326,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
             ge=1, le=100, description="Maximum number of failed problems that the model sees when it writes a prompt."
         ),
         Flag(metavar="N", group=SEARCH),
-    ] = 5
+    ] = 6
     fitness: Annotated[
         str,
         _one_of(get_args(Fitness)),

@@ -45,7 +45,7 @@ DEEPEST = 3
 """Maximum number of operators that random search applies to a seed."""
 AGAIN = 3
 """Maximum number of further random edits to a child that duplicates a known prompt."""
-LEAST = 20
+LEAST = 16
 """Number of training problems that a search begins with."""
 SHARE = 40
 """A search uses one training problem for this many evaluations so far."""
@@ -57,7 +57,7 @@ PROMOTED = 2
 """Number of best candidates that are evaluated on all training problems in use."""
 TRIAL = 48
 """Number of problems after which a candidate that is not worse than its parents becomes a possible parent."""
-GATE, KEPT = 5, 3
+GATE, KEPT = 6, 3
 """Number of problems on which a child is first compared with its parents: that a parent fails on, and that it solves.
 """
 EXAMPLES_DRAWN = 8

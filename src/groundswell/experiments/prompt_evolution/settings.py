@@ -21,7 +21,7 @@ Baseline = Literal["random", "best_of_n"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 EXAMPLES, SHORTEN = "examples", "shorten"
 OPERATORS: tuple[str, ...] = (*PARENTS, EXAMPLES, SHORTEN, *MUTATIONS, *CROSSOVERS)
-MIX: dict[str, float] = {"reflect": 4.0, "combine": 0.5, EXAMPLES: 0.3, SHORTEN: 0.1}
+MIX: dict[str, float] = {"reflect": 10.0, "combine": 0.3, EXAMPLES: 0.3, SHORTEN: 0.2}
 """Relative frequency of each operator at the start. During the search it follows what has worked."""
 Auto = Literal["light", "medium", "heavy"]
 AUTO: dict[Auto, int] = {"light": 1_500, "medium": 5_000, "heavy": 20_000}
@@ -89,7 +89,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     rules: Rules = Rules()
     selection: Selection = "tournament"
-    tournament: int = 3
+    tournament: int = 5
     elite: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
     adapt: bool = True
@@ -161,7 +161,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             population * self.max_generations if self.max_generations is not None else None,
             population,
             self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 4)),
-            self.rules.block or (20 if own else 12),
+            self.rules.block or (20 if own else 6),
             finalists,
             len(self.problems.validation)
             if asks is None
@@ -181,9 +181,9 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 ABLATED, MOST_PARTS = 100, 20
 """An ablation uses at most this many validation problems, and measures at most this many parts of a prompt."""
-CHOOSING = 0.2
+CHOOSING = 0.15
 """Share of a search's requests that is reserved for comparing its finalists on the validation set."""
-VALIDATED = 40
+VALIDATED = 25
 """Minimum number of validation problems for a finalist, if there are that many."""
 
 
