@@ -112,7 +112,6 @@ class Gain(msgspec.Struct, frozen=True):
         return "ahead" if (self.value or 0.0) > 0 else "behind"
 
 
-
 class Polish(msgspec.Struct, frozen=True):
     """The attempt to shorten the chosen prompt and to correct its language."""
 

@@ -88,7 +88,7 @@ class BestSoFar:
 
 
 class BestPrompt:
-    """A listener that writes the best prompt so far to `<folder>/best_prompt.txt`, or to `<folder>/<run>.txt`.
+    """A listener that writes the best prompt so far to `<folder>/<run>.best_prompt.txt`, or to `<folder>/<name>`.
 
     A disk error is logged once, and the evolution continues.
     """
@@ -101,7 +101,7 @@ class BestPrompt:
 
     def path(self, run: str) -> Path:
         """The file of a run."""
-        return self._folder / (self._name or f"{run}.txt")
+        return self._folder / (self._name or f"{run}.{PROMPT}")
 
     def __call__(self, event: Event) -> None:
         """Handle an event."""

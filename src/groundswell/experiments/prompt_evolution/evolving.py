@@ -67,7 +67,7 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     with closing(Examiner(run, settings, costs)) as examiner:
         searched = await _searched(run, settings, examiner, so_far)
         chosen, polish = await _polished(run, settings, examiner, searched, so_far)
-        return await _judged(run, settings, examiner, searched, chosen, polish, so_far)
+        return await _judged(run, settings, examiner, searched, chosen, polish, so_far=so_far)
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
@@ -168,6 +168,7 @@ async def _judged(
     searched: Sequence[Searched],
     chosen: str,
     polish: Polish | None,
+    *,
     so_far: BestSoFar,
 ) -> Analysis:
     """Evaluate the seed prompt and the winner of each search on the held-out test."""
