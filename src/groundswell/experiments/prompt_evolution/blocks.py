@@ -143,7 +143,8 @@ def _so_far(found: Unfinished) -> Iterator[str]:
         yield f"The evolution has evaluated {numbers.plural(best.births, 'candidate')} with {best.asks:,} requests."
     if best.test is None:
         yield "The prompt was not measured on the held-out test. Scores of selected prompts are too high."
-    yield f"To resume the run: groundswell runs resume {shlex.quote(found.record.title)}"
+    larger = " with a larger limit" if summary.status == "partial" else ""
+    yield f"To resume the run{larger}: groundswell runs resume {shlex.quote(found.record.title)}"
 
 
 def findings(found: Evolved) -> Iterator[str]:

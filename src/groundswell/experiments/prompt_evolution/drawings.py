@@ -133,7 +133,7 @@ def _part(each: Part) -> Point:
 
 def parts(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
     """What each part of a prompt contributes, as points with intervals around a line at zero."""
-    _differences(figure, groups, height, "validation score with it minus without it, in percentage points")
+    _differences(figure, groups, height, "contribution in percentage points")
     legend(figure, [("helps", GREEN, "o", True), ("harms", RED, "o", True), ("unclear", INK, "o", False)])
 
 

@@ -121,7 +121,8 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
     settings, results = msgspec.json.decode(record.settings or "{}", type=Evolution), held.results(record)
     if record.analysis is None:
         best = stored_best(results.kept) or Best(genome=settings.seeds[0], found_by=SEED)
-        return Unfinished(record, settings, best, summarise(record), held)
+        summary = msgspec.structs.replace(summarise(record), status=held.runs.state(record))
+        return Unfinished(record, settings, best, summary, held)
     analysis, first = msgspec.json.decode(record.analysis, type=Analysis), record.span[0]
     places: dict[str, int] = {}
     scores: dict[str, float] = {}
