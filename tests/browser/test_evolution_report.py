@@ -8,14 +8,14 @@ import pytest
 
 from tests.browser.conftest import Open
 from tests.browser.test_report import looked_at, shown
-from tests.experiments.prompt_evolution.evolutions import evolved, large, write_report
+from tests.experiments.prompt_evolution.evolutions import evolved, large, whole, write_report
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = write_report(tmp_path_factory.mktemp("report"), evolved(large(500))).page
+    page = write_report(tmp_path_factory.mktemp("report"), evolved(whole(large(500)))).page
     assert page is not None
     return page
 
@@ -29,7 +29,7 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> No
     assert seen["scroll"] <= width, "no scrolling to the side"
     assert seen["clipped"] == [], "text that a drawing cuts off"
     assert seen["broken"] == [], "figures of tiles stay on one line"
-    assert len(seen["drawings"]) == 6
+    assert len(seen["drawings"]) == 7
     assert opened.complaints == []
 
 

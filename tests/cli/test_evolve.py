@@ -60,7 +60,6 @@ def test_an_evolution_is_announced_told_and_written(evolved: Evolved) -> None:
         "8 held-out test (arithmetic; difficulty 3). Baselines: random, best_of_n.\n"
     ) in said.stderr
     assert re.search(r"evolution: (generation|done).*random: (\d+ candidate|done).*best_of_n: ", said.stderr)
-    assert "what each of " in said.stderr
     assert max(len(line) for line in said.stderr.splitlines()) < 300
     for name, each in zip(("seed", "evolved", "random", "best of N"), found["tested"], strict=True):
         row = rf"^{name}.* +{100 * each['accuracy']:.1f}% \(\d+\.\d% to \d+\.\d%\) +8 +{100 * each['validation']:.1f}%"
@@ -69,7 +68,9 @@ def test_an_evolution_is_announced_told_and_written(evolved: Evolved) -> None:
     assert f"The evolution stopped after 18 candidates: {first['why']}.\n" in said.stdout
     assert f"It used {first['asks']} requests. Racing saved {first['savings']['racing']} requests, and " in said.stdout
     prompt = (evolved.folder / "results/first/best_prompt.txt").read_text()
-    assert f"The evolved prompt (candidate {first['finalists'][0]['born']})\n{prompt}\n" in said.stdout
+    assert re.search(rf"^The prompt to deploy \(.*\)\n{re.escape(prompt)}\n", said.stdout, re.MULTILINE)
+    (deployed,) = [each for each in found["tested"] if each["name"] == found["shipped"]]
+    assert deployed["genome"]["instruction"] in prompt
     assert "report: results/first/report.html\n" in said.stdout
     assert "evaluations.jsonl" in said.stdout
 
@@ -103,10 +104,18 @@ def test_a_report_is_written_again(evolved: Evolved) -> None:
 def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolved, tmp_path: Path) -> None:
     other = CommandLine(tmp_path)
     stopped = other(*EVOLVE, *SIZES, "--name", "cut", "--max-calls", "100", status=3)
-    assert "The evolved prompt" not in stopped.stdout
-    assert "to resume it: groundswell runs resume" in other("evolve", "report", "cut", status=2).stderr
+    folder = evolved.folder / "results/cut"
+    prompt = (folder / "best_prompt.txt").read_text()
+    assert "The run is not complete (status partial: the budget of 100 calls is used up).\n" in stopped.stdout
+    assert f"The best prompt so far (the prompt found by the evolution)\n{prompt}\n" in stopped.stdout
+    assert "groundswell runs resume cut" in (folder / "report.html").read_text()
+    (folder / "best_prompt.txt").unlink()
+    again = other.json("runs", "report", "cut")
+    assert again["analysis"] is None
+    assert (folder / "best_prompt.txt").read_text() == prompt
+    assert "The prompt to deploy" not in other("evolve", "report", "cut").stdout
     resumed = other("runs", "resume", "cut", "--max-calls", "100000")
-    assert "The evolved prompt (candidate " in resumed.stdout
+    assert "The prompt to deploy (" in resumed.stdout
     assert analysis_in(evolved.folder / "results/cut") == analysis_in(evolved.folder / "results/first")
 
 

@@ -13,10 +13,13 @@ from groundswell.cli.evolve_bench import Bench, told
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Context, Ready
 from groundswell.experiments.options import Given, Place, collect, dashed
+from groundswell.experiments.prompt_evolution.best import BestPrompt
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.experiments.results import Results
 from groundswell.store.tables import Format, write_table
 from tests.cli.conftest import CommandLine
 
@@ -64,7 +67,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
     assert (found.choices.account, found.choices.max_concurrent, len(found.notes)) == ((), 50, 2)
-    assert found.results().listeners == []
+    assert [type(each) for each in found.results().listeners] == [BestPrompt]
 
 
 def test_every_option_reaches_the_settings() -> None:
@@ -278,13 +281,16 @@ def test_a_request_names_no_files_of_the_server() -> None:
 
 
 def test_records_of_evaluations_go_on_where_there_are_some() -> None:
-    assert len(ready(detailed_performance_logging=True).results().listeners) == 1
-    assert len(ready(preset="balanced").results().listeners) == 1
-    assert len(ready(preset="conservative").results().listeners) == 0
-    assert not COMMAND.results(Path("x"), None).listeners
+    def logs(results: Results) -> bool:
+        return any(isinstance(each, Evaluations) for each in results.listeners)
+
+    assert logs(ready(detailed_performance_logging=True).results())
+    assert logs(ready(preset="balanced").results())
+    assert not logs(ready(preset="conservative").results())
+    assert not logs(COMMAND.results(Path("x"), None))
     Path("x").mkdir()
     Path("x/evaluations.jsonl").touch()
-    assert COMMAND.results(Path("x"), None).listeners
+    assert logs(COMMAND.results(Path("x"), None))
 
 
 def test_what_a_benchmark_is_told() -> None:

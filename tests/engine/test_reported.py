@@ -18,7 +18,7 @@ def test_each_that_reports_has_a_line(tmp_path: Path) -> None:
             run = engine.run("r")
             shown = [run.words]
             for who, words in (("a", "a: 1"), ("b", "b: 1"), ("a", "a: 2"), ("", "waiting"), ("b", "b: 2")):
-                run.report(1, {f"{who}/x": 0.5}, words, who=who)
+                run.report(1, {f"{who}/x": 0.5}, words, who=who, texts={"prompt": words} if who == "b" else {})
                 shown.append(run.words)
             return shown
 
@@ -29,4 +29,5 @@ def test_each_that_reports_has_a_line(tmp_path: Path) -> None:
         ("a", 1, {"a/x": 0.5}),
         ("b", 1, {"b/x": 0.5}),
     ]
+    assert [each.texts for each in told[:2]] == [{}, {"prompt": "b: 1"}]
     assert EventLines().lines(told[2]) == ["a: 2"]

@@ -91,7 +91,7 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
             )
         if before is not None and summarise(before).asks == summary.asks:
             output.say(output.already_done(summary, "its files were rewritten"))
-        if flags.json and summary.analysis is not None:  # without --json, `report` writes them
+        if flags.json and reporting.results.has_report(summary):  # without --json, `report` writes them
             await asyncio.to_thread(reporting.write, summary)
         return summary
 

@@ -74,13 +74,13 @@ class Reporting(Outputs):
         with opened(self._store) as held:
             record = held.runs.get(summary.run_id)
             written = Written()
-            if summary.analysis is not None:
+            if self.results.has_report(summary):
                 with output.working("writing the results"):
                     written = self.write_with(held, record)
             shown = self.results.summary(summary, record)
             if self.results.tells_outcome:
                 output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)
-                if summary.analysis is None:
+                if not self.results.has_report(summary):
                     return
             show(self.results, held, [record], written, self._store)
 
@@ -147,10 +147,12 @@ def write_again(
         records = [held.runs.get(run) for run in dict.fromkeys(runs)]
         for record in records:
             load_driver_of(record)
-            _check_reportable(record, experiment, flags.store)
+            _check_experiment(record, experiment)
         title = "+".join(record.title for record in records)
         results = results_of(records[0], held, out or (folder_of(title) if len(records) > 1 else None))
         assert results is not None
+        for record in records:
+            _check_finished(record, results, flags.store)
         results.check()
         with output.working("writing the report"):
             written = results.write(held, records, format)
@@ -164,12 +166,15 @@ def write_again(
             show(results, held, records, written, flags.store)
 
 
-def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> None:
+def _check_experiment(record: RunRecord, experiment: str | None) -> None:
     known = command_of_run(record) is not None and (record.driver or "").partition("/")[0]
     if not known or experiment not in (None, known):
         kind = f"of experiment {experiment}" if experiment else "of a known experiment"
         raise SettingsError(f"run {record.title!r} is not a run {kind}, so it has no report")
-    if record.analysis is None:
+
+
+def _check_finished(record: RunRecord, results: Results, store: str) -> None:
+    if not results.has_report(record):
         resume = output.command(f"runs resume {record.id}", store)
         raise SettingsError(f"run {record.title!r} is not finished, so it has no report yet; to resume it: {resume}")
 

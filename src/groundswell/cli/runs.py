@@ -126,7 +126,7 @@ def show(
             found = results_of(record, store)
             shown = details if found is None else _told_by(found, record, details)
             _print_details(shown, faults, flags.store, first)
-            if found is not None and record.analysis is not None:
+            if found is not None and found.has_report(record):
                 print_findings(found, found.report(store, [record]))
         if came.batches:
             output.say(output.travelled(came))
@@ -180,7 +180,7 @@ def resume(
         summary = await engine.resume(
             record.id, accept_changes=accept_changes, retry_missing=retry_missing, options=options
         )
-        if flags.json and reporting is not None and summary.analysis is not None:
+        if flags.json and reporting is not None and reporting.results.has_report(summary):
             await asyncio.to_thread(reporting.write, summary)
         return summary
 

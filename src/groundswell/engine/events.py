@@ -123,12 +123,16 @@ class TrialEnded(Event, frozen=True):
 
 
 class DriverReported(Event, frozen=True):
-    """A driver reported progress, such as a generation. Reports are repeated when a run is resumed."""
+    """A driver reported progress, such as a generation. Reports are repeated when a run is resumed.
+
+    `texts` are results so far, by name, such as the best prompt.
+    """
 
     done: int
     figures: dict[str, float]
     who: str = ""
     words: str = ""
+    texts: dict[str, str] = {}
 
 
 class EndpointChanged(Event, frozen=True):

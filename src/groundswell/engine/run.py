@@ -55,6 +55,7 @@ from groundswell.program.trial import Program, find_function
 S = TypeVar("S")
 R = TypeVar("R")
 
+NO_TEXTS: Mapping[str, str] = {}
 AT_ONCE = frozenset({"interrupted", "cancelled", "deadline"})
 """Reasons to stop without waiting for batches whose results are arriving."""
 
@@ -291,7 +292,9 @@ class Run(StoredRun):
         """
         await self.journal.keep(name, body)
 
-    def report(self, done: int, figures: Mapping[str, float], words: str, *, who: str = "") -> None:
+    def report(
+        self, done: int, figures: Mapping[str, float], words: str, *, who: str = "", texts: Mapping[str, str] = NO_TEXTS
+    ) -> None:
         """Report the progress of a driver.
 
         Args:
@@ -300,12 +303,19 @@ class Run(StoredRun):
             words: Text for the progress display.
             who: Which part of the driver reports, for example one of several learners. Each has its own line. A line
                 without a name is replaced by the next report.
+            texts: Results so far for listeners, by name, for example the best prompt.
         """
         self._reported.pop("", None)
         self._reported[who] = words
         self.context.emit(
             lambda: DriverReported(
-                run=self.record.id, at=self.clock.wall(), done=done, figures=dict(figures), who=who, words=words
+                run=self.record.id,
+                at=self.clock.wall(),
+                done=done,
+                figures=dict(figures),
+                who=who,
+                words=words,
+                texts=dict(texts),
             )
         )
 

@@ -74,7 +74,7 @@ class Finished(StoredRun):
     @property
     def findings(self) -> str:
         """The findings as text."""
-        if self.record.analysis is None:
+        if not self._results_of.has_report(self.record):
             return ""
         return self._results_of.text(self.blocks)
 
@@ -85,7 +85,7 @@ class Finished(StoredRun):
 
     def report(self, folder: str | Path | None = None, format: ReportFormat = "html") -> Path | None:
         """Write the report again, or to another folder, as html, md or json. Returns its path, or None."""
-        if self.record.analysis is None:
+        if not self._results_of.has_report(self.record):
             raise SettingsError(f"run {self.record.title!r} has no results yet; its status is {self.record.status}")
         results = self._results_of
         if folder is not None:
@@ -97,7 +97,7 @@ class Finished(StoredRun):
 
     def _repr_html_(self) -> str:
         head = super()._repr_html_()
-        return head if self.record.analysis is None else head + notebook.report(self.blocks)
+        return head + notebook.report(self.blocks) if self._results_of.has_report(self.record) else head
 
 
 class Function:
@@ -244,7 +244,7 @@ async def _carried_out(engine: Engine, ready: Ready, outputs: Outputs, *, progre
                 ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
             )
     record = held.runs.get(summary.run_id)
-    written = Written() if record.analysis is None else outputs.write_with(held, record)
+    written = outputs.write_with(held, record) if outputs.results.has_report(record) else Written()
     return Finished(record, held, ready, written, outputs.results)
 
 

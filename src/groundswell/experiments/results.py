@@ -93,6 +93,8 @@ class Results:
     """Whether trials, requests, cost and time are printed before the findings."""
     needs_drawing: bool = False
     """Whether the report has figures, so that matplotlib must be installed."""
+    reports_unfinished: bool = False
+    """Whether a run that is not complete has a report, too. `read` must support it."""
     pools: bool = False
     """Whether several runs can have one report."""
     table_names: Sequence[str] = ()
@@ -137,6 +139,10 @@ class Results:
     def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
         """A context that encloses the run. `before` is the record of the run, if it existed already."""
         return nullcontext()
+
+    def has_report(self, run: RunRecord | Summary) -> bool:
+        """Whether a report can be written about a run now."""
+        return run.analysis is not None or self.reports_unfinished
 
     def summary(self, summary: Summary, record: RunRecord) -> Summary:
         """The summary to print."""
@@ -267,7 +273,7 @@ class Outputs:
             self.results.say(f"warning: could not write the configuration: {error}")
 
     def write(self, summary: Summary) -> Written:
-        """Write the files of a run that has an analysis."""
+        """Write the files of a run."""
         with self.opened() as held:
             return self.write_with(held, held.runs.get(summary.run_id))
 

@@ -7,9 +7,19 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import msgspec
+
 from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.summary import summarise
-from groundswell.experiments.prompt_evolution.analysis import Analysis, Finalist, Moment, Savings, Searched
+from groundswell.experiments.prompt_evolution.analysis import (
+    Analysis,
+    Finalist,
+    Moment,
+    Part,
+    Polish,
+    Savings,
+    Searched,
+)
 from groundswell.experiments.prompt_evolution.examining import called
 from groundswell.experiments.prompt_evolution.experiment import EvolutionResults
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -92,6 +102,22 @@ SCORES: dict[str, Sequence[float | None]] = {
 }
 
 
+def whole(found: Analysis | None = None, shipped: str = "evolution", **how: Any) -> Analysis:
+    """An evolution with all that a new one has: what to deploy, the polish, and what each sentence contributes."""
+    given: dict[str, Any] = {
+        "shipped": shipped,
+        "why_shipped": "the best score on the validation set",
+        "polish": Polish(Genome("Solve it, step by step."), 0.5, 0.25, kept=False),
+        "parts": (
+            Part("Solve the problem step by step.", 0.25, 0.05, 0.45, 4),
+            Part(EVIL, -0.25, -0.45, -0.05, 4),
+            Part(f"Costs $5 or ${{6}}: {EVIL}" * 9, None, None, None, 0),
+        ),
+        "cut": 3,
+    }
+    return msgspec.structs.replace(found or analysis(SCORES), **{**given, **how})
+
+
 def record(**how: Any) -> RunRecord:
     """A run as a store has it."""
     given: dict[str, Any] = dict.fromkeys(RunRecord.__struct_fields__)
@@ -117,7 +143,7 @@ def solutions(found: Analysis) -> Callable[[str, str], Solution]:
 
 def evolved(found: Analysis | None = None, settings: Evolution | None = None, **how: Any) -> Evolved:
     """What a report is made of."""
-    settings = settings or Evolution(problems=problems(), population_size=4, max_generations=2, elite=1)
+    settings = settings or Evolution(problems=problems(), seeds=(SEED,), population_size=4, max_generations=2, elite=1)
     run, found = record(), found or analysis(SCORES)
     return Evolved(run, settings, found, summarise(run), **({"solution": solutions(found)} | how))
 

@@ -8,9 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.engine.summary import summarise
+from groundswell.experiments.prompt_evolution.analysis import Analysis, Finalist, Moment, Polish
+from groundswell.experiments.prompt_evolution.best import Best
+from groundswell.experiments.prompt_evolution.blocks import unfinished_blocks
 from groundswell.experiments.prompt_evolution.fitness import COMPOSITE
-from groundswell.experiments.prompt_evolution.reading import Evolved, Solution
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.reading import Evolved, Solution, Unfinished
 from groundswell.experiments.prompt_evolution.solving import Solved
 from groundswell.experiments.prompt_evolution.transcripts import transcripts_block
 from groundswell.reporting.blocks import Block, Estimate, Figure, KeyFigures, Message, Table, Text, plain
@@ -26,18 +30,22 @@ from tests.experiments.prompt_evolution.evolutions import (
     analysis,
     evolved,
     large,
+    member,
     nothing,
     report_of,
     searched,
+    whole,
     write_report,
 )
 
 IDS = (
-    *("findings", "prompt", "changes", "key-figures", "sealed-test", "accuracies", "gains", "curves", "genealogy"),
-    *("lineage", "front", "spending", "fates", "operators", "prompts", "transcripts", "beware", "settings"),
+    *("findings", "prompt", "changes", "key-figures", "sealed-test", "accuracies", "gains", "parts", "curves"),
+    *("genealogy", "lineage", "front", "spending", "fates", "operators", "polish", "prompts", "transcripts"),
+    *("beware", "settings"),
     *("failed-births", "again"),
 )
 FIGURES = ("accuracies", "gains", "curves", "genealogy", "front", "spending")
+ALL_FIGURES = ("accuracies", "gains", "parts", "curves", "genealogy", "front", "spending")
 
 
 def block(about: Evolved, id_: str) -> Block:
@@ -63,20 +71,20 @@ def rendered(about: Evolved) -> list[str]:
 
 
 def test_a_rich_run_has_every_block_and_all_of_them_render() -> None:
-    about = evolved()
+    about = evolved(whole())
     report = report_of(about)
     assert [each.id for each in report.blocks] == list(IDS)
-    assert [each.id for each in report.figures] == list(FIGURES)
+    assert [each.id for each in report.figures] == list(ALL_FIGURES)
     assert [each.id for each in report.brief] == ["findings", "prompt", "sealed-test"]
     page, markdown, text, data = rendered(about)
     for each in report.blocks:
         assert f'<section id="{each.id}">' in page
         assert f'"id":"{each.id}"' in data
         assert not each.title or each.title in re.sub(r"\\(.)", r"\1", markdown)
-    assert page.count("<svg") == len(FIGURES)
+    assert page.count("<svg") == len(ALL_FIGURES)
     for each in report.figures:
         assert f"(figures/{each.id}.svg)" in markdown
-    assert "On the held-out test the evolved prompt scores 90.0%" in text
+    assert "On the held-out test it scores 90.0%" in text
     assert 'class="removed"' in page
     assert 'class="green"' in page
     assert "Solve the problem {+step by step." in markdown
@@ -84,9 +92,9 @@ def test_a_rich_run_has_every_block_and_all_of_them_render() -> None:
 
 
 def test_nothing_that_a_model_wrote_runs() -> None:
-    for form in rendered(evolved()):
+    for form in rendered(evolved(whole())):
         assert "\x1b" not in form
-    page = rendered(evolved())[0]
+    page = rendered(evolved(whole()))[0]
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
     assert "A &lt;run&gt;" in page
@@ -190,6 +198,112 @@ def test_the_front_has_all_finalists_with_those_on_it_first() -> None:
     assert column(found, "number") == [1, None, None]
     assert column(found, "found by")[0] == "evolution #3"
     assert found.title == "1 of 3 finalists is on the Pareto front of score and tokens: 50.0% at 43 tokens"
+
+
+def test_the_prompt_to_deploy_may_be_that_of_another_search() -> None:
+    about = evolved(whole(shipped="random"))
+    prompt, figures = block(about, "prompt"), block(about, "key-figures")
+    assert isinstance(prompt, Text)
+    assert isinstance(figures, KeyFigures)
+    (shown,) = prompt.passages
+    assert (shown.title, shown.text) == (
+        "The prompt to deploy (candidate 1, found by random search)",
+        about.named("random").genome.text,
+    )
+    assert [(each.value, each.label) for each in figures.figures[:3]] == [
+        ("88.9%", "prompt found by random search, held-out test"),
+        ("+88.9", "points over seed prompt"),
+        ("−11.1", "points over evolved prompt"),
+    ]
+    others = block(about, "prompts")
+    assert isinstance(others, Text)
+    assert [each.title for each in others.passages] == ["Seed prompt 1", "Prompt found by the evolution"]
+
+
+def test_the_seed_prompt_can_be_deployed(tmp_path: Path) -> None:
+    about = evolved(whole(shipped="seed"))
+    prompt = block(about, "prompt")
+    assert isinstance(prompt, Text)
+    assert prompt.passages[0].title == "The prompt to deploy (seed prompt)"
+    assert "changes" not in [each.id for each in report_of(about).blocks]
+    write_report(tmp_path, about)
+    assert (tmp_path / "best_prompt.txt").read_bytes() == SEED.text.encode()
+
+
+def test_what_each_sentence_contributes() -> None:
+    found = table(evolved(whole()), "parts")
+    assert column(found, "contributes") == [Estimate(0.25, 0.05, 0.45), Estimate(-0.25, -0.45, -0.05), Estimate(None)]
+    assert column(found, "text")[0] == "Solve the problem step by step."
+    without = block(evolved(whole(parts=(), why_no_parts="switched off")), "parts")
+    assert isinstance(without, Text)
+    assert without.lines == ["Not measured: switched off."]
+
+
+def test_a_polish_that_is_kept_and_one_that_is_not() -> None:
+    rejected = block(evolved(whole()), "polish")
+    assert isinstance(rejected, Text)
+    assert rejected.title == "The polished prompt is not used"
+    assert rejected.lines[0].endswith(
+        "It scores 25.0% on the validation set, and the chosen prompt 50.0%, so the chosen prompt is kept."
+    )
+    new = Genome("Solve the problem step by step.")
+    search = searched()
+    polished = msgspec.structs.replace(search, finalists=(Finalist(3, new, 0.5, 0.75, 9.0), *search.finalists))
+    about = evolved(
+        whole(analysis(SCORES, [polished, searched("random", winner=1)]), polish=Polish(new, 0.5, 0.75, True))
+    )
+    kept, prompt, steps = (block(about, name) for name in ("polish", "prompt", "lineage"))
+    assert isinstance(kept, Text)
+    assert isinstance(prompt, Text)
+    assert isinstance(steps, Text)
+    assert kept.title == "The polished prompt is used"
+    assert prompt.passages[0].title == "The prompt to deploy (candidate 3, found by the evolution, polished)"
+    assert steps.passages[-1].title == "#3, polished"
+
+
+def test_those_dropped_at_the_gate_are_counted_by_what_they_have_seen() -> None:
+    few, many = (None,) * 30 + (1.0,) * 4, (None,) * 4 + (0.0,) * 30
+    dropped = [member(at, fate="behind", scores=scores) for at, scores in enumerate((few, few, many), 6)]
+    search = searched()
+    search = msgspec.structs.replace(search, members=(*search.members[:2], *dropped), finalists=search.finalists[1:])
+    about = evolved(whole(analysis({name: SCORES[name] for name in ("seed", "evolution")}, [search])))
+    found = table(about, "fates")
+    assert {name: column(found, name) for name in ("all problems", "gate", "behind")} == {
+        **{"all problems": [2], "gate": [2], "behind": [1]}
+    }
+
+
+def test_operators_have_what_they_used_and_gained() -> None:
+    search = searched()
+    search = msgspec.structs.replace(
+        search, members=tuple(msgspec.structs.replace(each, asks=10) for each in search.members)
+    )
+    found = table(evolved(analysis({name: SCORES[name] for name in ("seed", "evolution")}, [search])), "operators")
+    assert column(found, "operator") == ["reflect", "combine", "insert", "seed", "swap"]
+    assert column(found, "births") == [2, 1, 1, 1, 1]
+    assert column(found, "asks") == [20, 10, 10, 10, 10]
+    assert column(found, "gain") == pytest.approx([0.1, 0.2, 0.0, 0.0, 0.0])
+
+
+def test_a_run_that_is_not_complete_has_a_small_report() -> None:
+    about = evolved()
+    best = Best(genome=BEST, found_by="evolution", train=0.75, problems=4, births=9, asks=40)
+    run = msgspec.structs.replace(summarise(about.record), status="partial", error="the budget is used up")
+    moments = (Moment(1, 4, 0.25, 0.25, 0.0), Moment(9, 40, 0.75, 0.5, 0.25))
+    for curve, figures in (((), []), (moments, ["curves"])):
+        found = Unfinished(about.record, about.settings, msgspec.structs.replace(best, curve=curve), run)
+        shown = {each.id: each for each in unfinished_blocks(found)}
+        assert [name for name, each in shown.items() if isinstance(each, Figure)] == figures
+        text, prompt = shown["findings"], shown["prompt"]
+        assert isinstance(text, Text)
+        assert isinstance(prompt, Text)
+        assert text.lines[0] == "The run is not complete (status partial: the budget is used up)."
+        assert text.lines[1].endswith("is the prompt found by the evolution. It scores 75.0% in training (n 4).")
+        assert text.lines[-1] == "To resume the run with a larger limit: groundswell runs resume 'A <run>'"
+        assert prompt.passages[0].text == BEST.text
+    nothing_yet = Unfinished(about.record, about.settings, Best(genome=SEED, found_by="seed"), run)
+    lines = next(each for each in unfinished_blocks(nothing_yet) if isinstance(each, Text)).lines
+    assert lines[1] == "No score is stored yet, so the best prompt so far is the seed prompt."
 
 
 def said(about: Evolved, number: int) -> dict[str, Message]:

@@ -122,7 +122,9 @@ def test_what_the_results_say(tmp_path: Path) -> None:
     results = asyncio.run(controller.run_evolution_async())
     evolution = results["analysis"].evolution
     assert results["best_fitness"] == max(each.fitness for each in evolution.members if each.fate == "lives")
-    assert results["best_prompt"] == evolution.winner.genome.text
+    deployed = results["analysis"].deployed
+    assert (results["best_prompt"], results["found_by"]) == (deployed.genome.text, deployed.name)
+    assert results["validation_accuracy"] == deployed.validation
     assert (results["births"], results["generations"]) == (BIRTHS, 3.0)
     assert results["stopped"] == "all 3 generations are complete"
     low, high = results["test_interval"]
@@ -152,7 +154,8 @@ def test_a_pipeline_finds_the_same_of_the_best_prompt(tmp_path: Path) -> None:
         async with AsyncEvaluationPipeline(SMALL, store=tmp_path / "runs.db", script=Emulated()) as pipeline:
             return await pipeline.evaluate_genome(results["best_prompt"])
 
-    assert asyncio.run(evaluated()).fitness == results["analysis"].evolution.winner.train
+    (best,) = [each for each in results["analysis"].evolution.members if each.genome.text == results["best_prompt"]][:1]
+    assert asyncio.run(evaluated()).fitness == best.fitness
 
 
 def test_the_same_configuration_again_asks_nothing(tmp_path: Path) -> None:
@@ -245,15 +248,23 @@ def test_one_record_for_each_evaluation(tmp_path: Path) -> None:
     members = results["analysis"].evolution.members
     assert results["evaluations"].parent == tmp_path / "evaluations"
     assert [each["birth"] for each in found] == list(range(BIRTHS))
-    assert [(each["problems"], each["asks"]) for each in found] == [(len(one.scores), one.asks) for one in members]
+    assert [(each["problems"], each["asks"]) for each in found] == [(one.seen, one.asks) for one in members]
     assert {each["search"] for each in found} == {"evolution"}
     assert found[-1]["asks_in_all"] == results["api_calls"]
 
 
+def test_the_best_prompt_is_written_beside_the_evaluations(tmp_path: Path) -> None:
+    results = ran(tmp_path / "runs.db", LOGGED)
+    path = results["evaluations"].with_name(f"{results['run']}.best_prompt.txt")
+    assert path.read_text() == results["best_prompt"]
+    ran(tmp_path / "runs.db", SMALL)
+    assert len(list((tmp_path / "evaluations").iterdir())) == 2, "without evaluations, it is only in the store"
+
+
 def test_records_are_kept_when_a_run_goes_on(tmp_path: Path) -> None:
     with pytest.raises(RunError):
-        ran(tmp_path / "runs.db", LOGGED, options=RunOptions(limits=Limits(calls=90)))
-    (path,) = (tmp_path / "evaluations").iterdir()
+        ran(tmp_path / "runs.db", LOGGED, options=RunOptions(limits=Limits(calls=150)))
+    (path,) = (tmp_path / "evaluations").glob("*.jsonl")
     before = path.read_bytes()
     assert before.count(b"\n") > 2
     path.write_bytes(before + b'{"search": "evolution", "birth": 2')
@@ -270,8 +281,9 @@ def test_a_disk_that_fails_is_told_once(tmp_path: Path, caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING, "groundswell.prompt_evolution"):
         results = ran(tmp_path / "runs.db", LOGGED)
     assert (results["births"], results["evaluations"]) == (BIRTHS, None)
-    (told,) = caplog.records
-    assert "cannot write evaluations" in told.message
+    evaluations, prompt = sorted((each.message for each in caplog.records), key=lambda told: "best_prompt" in told)
+    assert "cannot write evaluations" in evaluations
+    assert "best_prompt.txt cannot be written" in prompt
 
 
 def test_the_default_is_the_emulated_model(tmp_path: Path) -> None:

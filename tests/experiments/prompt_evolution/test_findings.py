@@ -9,7 +9,7 @@ import msgspec
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.blocks import findings, warnings
 from groundswell.experiments.prompt_evolution.reading import standing
-from tests.experiments.prompt_evolution.evolutions import SCORES, analysis, evolved, searched
+from tests.experiments.prompt_evolution.evolutions import SCORES, analysis, evolved, searched, whole
 
 NONE: list[float | None] = [None] * 10
 
@@ -34,6 +34,38 @@ def test_better_and_open_are_told_apart() -> None:
     assert lines[3] == (
         "On the validation set, which selected it, it scored 50.0%, 40.0 points lower than on the held-out test."
     )
+
+
+def test_the_first_finding_is_which_prompt_to_deploy() -> None:
+    lines = said(whole()).split("\n")
+    assert lines[:2] == [
+        "Deploy the prompt found by the evolution: the best score on the validation set.",
+        "On the held-out test it scores 90.0% (95% interval 55.5% to 99.7%, n 10).",
+    ]
+    lines = said(whole(shipped="random", why_shipped="significantly better")).split("\n")
+    assert lines[0] == "Deploy the prompt found by random search: significantly better."
+    assert lines[1].startswith("On the held-out test it scores 88.9%")
+    assert lines[2].startswith("It is better than the seed prompt, which scores 10.0%: +88.9 points")
+    assert lines[3].startswith("No significant difference from the evolved prompt, which scores 90.0%: −11.1 points")
+    assert "The evolved prompt scores 90.0% (95% interval 55.5% to 99.7%, n 10)." in lines
+    seed = said(whole(shipped="seed"))
+    assert seed.startswith("Deploy the seed prompt: the best score on the validation set.")
+    assert "It is worse than the evolved prompt" in seed
+
+
+def test_without_baselines_nothing_is_said_of_other_searches() -> None:
+    found = said(whole(analysis({name: SCORES[name] for name in ("seed", "evolution")})))
+    assert "The evolution was not compared with other searches." in found
+    assert "andom" not in found
+    assert "not compared" not in said(whole())
+
+
+def test_replies_that_were_cut_off_are_told_with_what_to_do() -> None:
+    found = said(whole())
+    assert "3 replies were cut off at the limit of 300 tokens, and may lack an answer. " in found
+    assert "Raise the limit with --reply-tokens." in found
+    assert "1 reply was cut off" in said(whole(cut=1))
+    assert "cut off" not in said(whole(cut=0))
 
 
 def test_worse_is_called_worse() -> None:

@@ -12,13 +12,12 @@ import pytest
 import groundswell
 from groundswell.compose import look_into
 from groundswell.engine.records import RunRecord
-from groundswell.errors import RunError
 from groundswell.experiments.prompt_evolution.analysis import mean_of
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.experiment import EvolutionResults
-from groundswell.experiments.prompt_evolution.reading import Evolved, read_evolution
+from groundswell.experiments.prompt_evolution.reading import Evolved, Unfinished, read_evolution
 from groundswell.experiments.prompt_evolution.transcripts import transcripts_block
-from groundswell.reporting.blocks import Table
+from groundswell.reporting.blocks import Table, Text
 from groundswell.store.journal import Store
 from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Deaf
 
@@ -46,7 +45,9 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(params=SETTINGS)
 def evolved(request: pytest.FixtureRequest, held: Store) -> Evolved:
-    return read_evolution(held, held.runs.get(request.param))
+    found = read_evolution(held, held.runs.get(request.param))
+    assert isinstance(found, Evolved)
+    return found
 
 
 @pytest.mark.slow
@@ -97,17 +98,42 @@ def test_the_report_of_a_real_evolution(held: Store, evolved: Evolved, tmp_path:
     written = EvolutionResults(tmp_path).write(held, [evolved.record])
     assert written.page == tmp_path / "report.html"
     html = written.page.read_text()
-    assert html.count("<svg") == 6
+    assert html.count("<svg") == 6 + bool(evolved.analysis.parts)
     assert "it does not hear this" in html
-    assert (tmp_path / "best_prompt.txt").read_text() == evolved.analysis.evolution.winner.genome.text
+    assert (tmp_path / "best_prompt.txt").read_text() == evolved.analysis.deployed.genome.text
     analysis, settings = evolved.analysis, evolved.settings
     assert msgspec.json.decode((tmp_path / "analysis.json").read_bytes(), type=type(analysis)) == analysis
     assert msgspec.json.decode((tmp_path / "settings.json").read_bytes(), type=type(settings)) == settings
     assert {path.name for path in written.files} >= {"best_prompt.txt", "settings.json", "births.csv", "tests.parquet"}
 
 
-def test_a_run_without_figures_says_what_to_do(held: Store) -> None:
+def without_analysis(record: RunRecord) -> RunRecord:
+    return RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_run_that_is_not_complete_has_its_best_prompt(held: Store, name: str, tmp_path: Path) -> None:
+    record = held.runs.get(name)
+    found, complete = read_evolution(held, without_analysis(record)), read_evolution(held, record)
+    assert isinstance(found, Unfinished)
+    assert isinstance(complete, Evolved)
+    deployed, search = complete.analysis.deployed, complete.analysis.evolution
+    assert (found.best.genome, found.best.found_by) == (deployed.genome, deployed.name)
+    assert (found.best.validation, found.best.test) == (deployed.validation, deployed.accuracy)
+    assert (found.best.births, found.best.asks, found.best.curve) == (len(search.members), search.asks, search.curve)
+    written = EvolutionResults(tmp_path).write(held, [without_analysis(record)])
+    assert (tmp_path / "best_prompt.txt").read_text() == deployed.genome.text
+    assert {each.name for each in written.files} >= {"best_prompt.txt", "settings.json", "curve.csv"}
+
+
+def test_an_analysis_of_an_earlier_version_can_be_read(held: Store, tmp_path: Path) -> None:
     record = held.runs.get("one")
-    bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
-    with pytest.raises(RunError, match=r"has no results yet\. Resume it first"):
-        read_evolution(held, bare)
+    old = msgspec.json.decode(record.analysis or "")
+    for name in ("shipped", "why_shipped", "polish", "parts", "why_no_parts", "cut"):
+        old.pop(name, None)
+    record = RunRecord(**{name: getattr(record, name) for name in record.__struct_fields__})
+    record.analysis = msgspec.json.encode(old).decode()
+    report = EvolutionResults(tmp_path).report(held, [record])
+    (prompt,) = [each for each in report.blocks if isinstance(each, Text) and each.id == "prompt"]
+    assert prompt.passages[0].title.startswith("The evolved prompt (candidate ")
+    assert not {"polish", "parts"} & {each.id for each in report.blocks}

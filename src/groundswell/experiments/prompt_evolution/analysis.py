@@ -84,8 +84,11 @@ class Tested(msgspec.Struct, frozen=True):
     """The mean score of each model, if there are several."""
 
 
+Ahead = Literal["ahead", "behind", "open"]
+
+
 class Gain(msgspec.Struct, frozen=True):
-    """The score of the evolved prompt minus that of another, on the held-out problems with both scores."""
+    """The score of a prompt minus that of another, on the held-out problems with both scores."""
 
     over: str
     value: float | None
@@ -101,8 +104,12 @@ class Gain(msgspec.Struct, frozen=True):
         unclear = self.low is not None and self.high is not None and self.low <= 0 <= self.high
         return self.value is not None and self.p < LEVEL and not unclear
 
-
-Ahead = Literal["ahead", "behind", "open"]
+    @property
+    def standing(self) -> Ahead:
+        """Whether the prompt is significantly better or worse than the other."""
+        if not self.is_clear:
+            return "open"
+        return "ahead" if (self.value or 0.0) > 0 else "behind"
 
 
 class Polish(msgspec.Struct, frozen=True):
@@ -135,6 +142,7 @@ class Analysis(msgspec.Struct, frozen=True):
     searches: tuple[Searched, ...]
     tested: tuple[Tested, ...]
     gains: tuple[Gain, ...]
+    """The evolved prompt, compared with each other prompt."""
     front: tuple[Finalist, ...]
     """The Pareto front of all finalists over accuracy, tokens and cost."""
     shipped: str = "evolution"
@@ -159,10 +167,7 @@ class Analysis(msgspec.Struct, frozen=True):
 
     def standing(self, over: str) -> Ahead:
         """Whether the evolved prompt is significantly better or worse."""
-        gain = next(each for each in self.gains if each.over == over)
-        if not gain.is_clear:
-            return "open"
-        return "ahead" if (gain.value or 0.0) > 0 else "behind"
+        return next(each for each in self.gains if each.over == over).standing
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:

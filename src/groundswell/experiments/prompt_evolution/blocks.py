@@ -1,40 +1,55 @@
-"""The report of an evolution as blocks: findings, the evolved prompt, figures, tables, transcripts, the run."""
+"""The report of an evolution as blocks: findings, the prompt to deploy, figures, tables, transcripts, the run."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import get_args
 
 import msgspec
 
+from groundswell.engine.summary import Summary
 from groundswell.experiments.prompt_evolution import drawings
-from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Searched, Tested
+from groundswell.experiments.prompt_evolution.analysis import (
+    SEED,
+    Analysis,
+    Finalist,
+    Gain,
+    Polish,
+    Savings,
+    Searched,
+    Tested,
+)
 from groundswell.experiments.prompt_evolution.drawings import LEVEL
 from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.lineage import (
     ancestors,
     by_birth,
     changed,
+    gained,
     line,
     marked,
     record_breakers,
     sampled,
     shortened,
 )
-from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member
+from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.reading import (
     Evolved,
+    Stored,
+    Unfinished,
     is_same,
     points,
     points_between,
     prompt_name,
     search_name,
     standing,
+    verdict,
 )
+from groundswell.experiments.prompt_evolution.searching import GATE, KEPT
 from groundswell.experiments.prompt_evolution.transcripts import transcripts_block
-from groundswell.experiments.prompt_evolution.verdict import gap
+from groundswell.experiments.prompt_evolution.verdict import deployed_gains, gap
 from groundswell.experiments.report import about_run, whole_cost
 from groundswell.reporting import numbers
 from groundswell.reporting.blocks import Block, Cell, Estimate, Figure, KeyFigure, KeyFigures, Passage, Table, Text
@@ -43,15 +58,16 @@ from groundswell.reporting.words import cost, duration
 
 OTHERS = {
     SEED: "the seed prompt",
+    EVOLUTION: "the evolved prompt",
     "random": "the best prompt of random search",
     "best_of_n": "the best of N rewrites",
 }
+NOT_COMPARED = "The evolution was not compared with other searches."
 ONE_OF_EACH = "Each search ran once. Another seed may find other prompts."
 MUCH = 1.1
 """Budgets that differ by more than this factor are reported."""
 MOST_OPEN = 8
 """Number of steps to the winner that are shown unfolded: the last ones."""
-FATES: tuple[Fate, ...] = get_args(Fate)
 AGAIN = """\
 import asyncio
 
@@ -80,35 +96,92 @@ def blocks(found: Evolved) -> Iterator[Block]:
         yield accuracies(found)
     if any(each.value is not None for each in analysis.gains):
         yield gains(found)
-    if any(each.curve for each in analysis.searches):
-        yield curves(found)
+    yield from parts_blocks(found)
+    yield from curves(found, analysis.searches)
     yield from family_blocks(found)
     if any(each.finalists for each in analysis.searches):
         yield front(found)
     yield spending(found)
-    yield fates(analysis)
-    yield operators(analysis.evolution)
+    yield fates(found)
+    yield operators(found)
+    yield from polish_blocks(found)
     yield other_prompts(found)
     yield transcripts_block(found)
     yield from run_blocks(found)
 
 
+def unfinished_blocks(found: Unfinished) -> Iterator[Block]:
+    """The report of a run that is not complete: the best prompt so far, its course, and what was spent."""
+    best, summary = found.best, found.summary
+    search = Searched(EVOLUTION, "", best.asks, best.usd, Savings(), (), best.curve, ())
+    yield Text(id="findings", lines=list(_so_far(found)), brief=True)
+    yield from _prompt(f"The best prompt so far ({_found_by(best.found_by)})", best.genome.text, found)
+    yield KeyFigures(
+        id="key-figures",
+        figures=[
+            KeyFigure(found.fitness(best.train), "best prompt so far, training", f"n {best.problems:,}"),
+            KeyFigure(f"{best.asks:,}", "requests of the evolution", numbers.plural(best.births, "candidate")),
+            *_spent(summary),
+        ],
+    )
+    yield from curves(found, [search])
+    yield from about_run([summary], [found.record], found.held)
+
+
+def _so_far(found: Unfinished) -> Iterator[str]:
+    """What is known about a run that is not complete, and how to resume it."""
+    best, summary = found.best, found.summary
+    why = "" if summary.error in (None, summary.status) else f": {summary.error}"
+    yield f"The run is not complete (status {summary.status}{why})."
+    if best.train is None:
+        yield "No score is stored yet, so the best prompt so far is the seed prompt."
+    else:
+        scores = [f"{found.fitness(best.train)} in training (n {best.problems:,})"]
+        scores += [f"{numbers.percent(best.validation)} on the validation set"] if best.validation is not None else []
+        scores += [f"{numbers.percent(best.test)} on the held-out test"] if best.test is not None else []
+        yield f"The best prompt so far is {_found_by(best.found_by)}. It scores {_and(scores)}."
+        yield f"The evolution has evaluated {numbers.plural(best.births, 'candidate')} with {best.asks:,} requests."
+    if best.test is None:
+        yield "The prompt was not measured on the held-out test. Scores of selected prompts are too high."
+    larger = " with a larger limit" if summary.status == "partial" else ""
+    yield f"To resume the run{larger}: groundswell runs resume {shlex.quote(found.record.title)}"
+
+
 def findings(found: Evolved) -> Iterator[str]:
     """The findings as sentences with their confidence intervals."""
-    analysis, evolved = found.analysis, found.winner
-    if evolved.accuracy is None:
-        yield "No finding about the evolved prompt: all of its held-out test problems are missing."
+    analysis, deployed, evolved = found.analysis, found.deployed, found.winner
+    if analysis.why_shipped:
+        yield f"Deploy {_found_by(analysis.shipped)}: {analysis.why_shipped}."
+    subject = "it" if analysis.why_shipped else _the_prompt(deployed.name)
+    if deployed.accuracy is None:
+        yield f"No finding about {_the_prompt(deployed.name)}: all of its held-out test problems are missing."
     else:
-        where = numbers.interval(evolved.low, evolved.high)
-        score = numbers.percent(evolved.accuracy)
-        yield f"On the held-out test the evolved prompt scores {score} ({LEVEL} interval {where}, n {evolved.n:,})."
-        for gain in analysis.gains:
+        yield f"On the held-out test {subject} scores {_measured(deployed)}."
+        for gain in deployed_gains(analysis):
             yield comparison(found, gain)
-        yield from _chosen_by(evolved)
+        yield from _chosen_by(deployed)
+        if evolved.name != deployed.name and evolved.accuracy is not None:
+            yield f"The evolved prompt scores {_measured(evolved)}."
         yield from _cautions(analysis)
     yield from _course(analysis)
+    if analysis.cut:
+        are = "reply was" if analysis.cut == 1 else "replies were"
+        yield (
+            f"{analysis.cut:,} {are} cut off at the limit of {found.settings.max_tokens:,} tokens, and may lack an "
+            "answer. Raise the limit with --reply-tokens."
+        )
     if missing := sum(score is None for each in analysis.tested for score in each.scores):
         yield f"{numbers.plural(missing, 'score')} of the held-out test {_are(missing)} missing and excluded."
+
+
+def _found_by(name: str) -> str:
+    """A prompt, and the search that found it."""
+    return _the_prompt(SEED) if name == SEED else f"the prompt found by {_the_search(name)}"
+
+
+def _measured(each: Tested) -> str:
+    where = numbers.interval(each.low, each.high)
+    return f"{numbers.percent(each.accuracy)} ({LEVEL} interval {where}, n {each.n:,})"
 
 
 def _on(gain: Gain, other: Tested) -> str:
@@ -117,12 +190,12 @@ def _on(gain: Gain, other: Tested) -> str:
 
 
 def comparison(found: Evolved, gain: Gain) -> str:
-    """A sentence on whether the evolved prompt is better than another."""
+    """A sentence on whether the prompt to deploy is better than another."""
     who, other = OTHERS.get(gain.over, f"the prompt of {gain.over}"), found.named(gain.over)
-    if is_same(found.analysis, gain.over):
+    if is_same(found.analysis, gain.over, found.deployed.name):
         if gain.over == SEED:
             return "It is the seed prompt itself: the search found no better prompt."
-        return f"{_capital(search_name(gain.over))} found the same prompt."
+        return f"{_capital(_the_search(gain.over))} found the same prompt."
     if gain.value is None:
         return f"It cannot be compared with {who}: no problem of the held-out test has a score for both."
     who += f", which scores {numbers.percent(other.accuracy)}"
@@ -130,7 +203,7 @@ def comparison(found: Evolved, gain: Gain) -> str:
         f"{points(gain.value)} points ({LEVEL} interval {points_between(gain.low, gain.high)}, {_on(gain, other)}, "
         f"{numbers.p_equals(gain.p)})."
     )
-    match found.analysis.standing(gain.over):
+    match gain.standing:
         case "ahead":
             return f"It is better than {who}: {measured}"
         case "behind":
@@ -163,8 +236,7 @@ def _cautions(analysis: Analysis) -> Iterator[str]:
     ]
     if others:
         yield f"The budgets differ: {_and(others)} requests, the evolution {asks:,}."
-    if analysis.searches[1:]:
-        yield ONE_OF_EACH
+    yield ONE_OF_EACH if analysis.searches[1:] else NOT_COMPARED
 
 
 def _course(analysis: Analysis) -> Iterator[str]:
@@ -213,44 +285,62 @@ def _capital(words: str) -> str:
 
 
 def prompt_blocks(found: Evolved) -> Iterator[Text]:
-    """The evolved prompt, and its changes from the seed prompt."""
-    search = found.analysis.evolution
-    seed, evolved = found.named(SEED).genome.text, found.winner.genome.text
-    title = f"The evolved prompt (candidate {search.winner.born:,})"
-    yield Text(id="prompt", brief=True, passages=[Passage(title, evolved, open=True)])
-    if seed != evolved:
+    """The prompt to deploy, and its changes from the seed prompt."""
+    analysis, name = found.analysis, found.deployed.name
+    what = "The prompt to deploy" if analysis.why_shipped else "The evolved prompt"
+    search = next((each for each in analysis.searches if each.name == name), None)
+    origin = prompt_name(SEED)
+    if search is not None:
+        origin = f"candidate {search.winner.born:,}"
+        origin = f"{origin}, found by {_the_search(name)}" if analysis.why_shipped else origin
+    if analysis.polish is not None and analysis.polish.kept and analysis.polish.genome == found.deployed.genome:
+        origin += ", polished"
+    yield from _prompt(f"{what} ({origin})", found.deployed.genome.text, found)
+
+
+def _prompt(title: str, prompt: str, found: Stored) -> Iterator[Text]:
+    """A prompt, and its changes from the seed prompt."""
+    seed = found.settings.seeds[0].text
+    yield Text(id="prompt", brief=True, passages=[Passage(title, prompt, open=True)])
+    if seed != prompt:
         which = "the seed prompt" if len(found.settings.seeds) == 1 else "the first seed prompt"
         title = f"Changes from {which}: additions are green, deletions are struck out"
-        yield Text(id="changes", passages=[Passage(title, *marked(changed(seed, evolved)), open=True)])
+        yield Text(id="changes", passages=[Passage(title, *marked(changed(seed, prompt)), open=True)])
 
 
 def key_figures(found: Evolved) -> KeyFigures:
     """The key figures."""
-    analysis, evolved, search = found.analysis, found.winner, found.analysis.evolution
-    apart = gap(found.validated.get(evolved.name, ()), evolved)
-    spent = whole_cost([found.summary])
-    unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
-    test = f"{numbers.interval(evolved.low, evolved.high)}; n {evolved.n:,}"
+    analysis, deployed, search = found.analysis, found.deployed, found.analysis.evolution
+    apart = gap(found.validated.get(deployed.name, ()), deployed)
+    test = f"{numbers.interval(deployed.low, deployed.high)}; n {deployed.n:,}"
+    which = _found_by(deployed.name).removeprefix("the ")
     return KeyFigures(
         id="key-figures",
         figures=[
-            KeyFigure(numbers.percent(evolved.accuracy), "evolved prompt, held-out test", test),
+            KeyFigure(numbers.percent(deployed.accuracy), f"{which}, held-out test", test),
             *(
                 KeyFigure(
                     points(each.value),
                     f"points over {prompt_name(each.over)}",
-                    f"{points_between(each.low, each.high)}; {standing(analysis, each.over)}",
+                    f"{points_between(each.low, each.high)}; {verdict(analysis, each, deployed.name)}",
                 )
-                for each in analysis.gains
+                for each in deployed_gains(analysis)
             ),
             KeyFigure(points(apart.value), "points, validation minus test", points_between(apart.low, apart.high)),
             KeyFigure(
                 f"{search.asks:,}", "requests of the evolution", numbers.plural(len(search.members), "candidate")
             ),
-            KeyFigure(cost(spent.usd, 0), "cost of the run", unknown),
-            KeyFigure(duration(found.summary.seconds), "time", f"{found.summary.asks.sent:,} requests sent"),
+            *_spent(found.summary),
         ],
     )
+
+
+def _spent(summary: Summary) -> Iterator[KeyFigure]:
+    """Cost and time of the run."""
+    spent = whole_cost([summary])
+    unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
+    yield KeyFigure(cost(spent.usd, 0), "cost of the run", unknown)
+    yield KeyFigure(duration(summary.seconds), "time", f"{summary.asks.sent:,} requests sent")
 
 
 def tested_table(found: Evolved) -> Table:
@@ -299,14 +389,17 @@ def accuracies(found: Evolved) -> Figure:
     scores[0] = f"{_the_prompt(first[0].name)} scores {numbers.percent(first[0].accuracy)} on the held-out test"
     groups = drawings.accuracy_groups(shown)
     height = forest_height(groups)
+    budgets = (
+        f" The baseline searches ran until they had used as many requests as the evolution "
+        f"({found.analysis.evolution.asks:,}) or found no new prompts. Requests for problems, new prompts and "
+        "model-based metrics all count."
+    )
     return Figure(
         id="accuracies",
         title=_capital(_and(scores)),
         caption=f"Mean scores on the {numbers.plural(len(found.settings.problems.test), 'problem')} of the held-out "
         f"test, which no search used, with {LEVEL} intervals. Hollow: scores on the validation set, which selected the "
-        "prompts. n is the number of problems with a score. The baseline searches ran until they had used as many "
-        f"requests as the evolution ({found.analysis.evolution.asks:,}) or found no new prompts. Requests for "
-        "problems, new prompts and model-based metrics all count.",
+        f"prompts. n is the number of problems with a score.{budgets if found.analysis.searches[1:] else ''}",
         columns={"prompt": "text", "sealed test": "share", "n": "count", "validation": "share"},
         rows=[
             (prompt_name(each.name), Estimate(each.accuracy, each.low, each.high), each.n, each.validation)
@@ -354,20 +447,24 @@ def gains(found: Evolved) -> Figure:
     )
 
 
-def curves(found: Evolved) -> Figure:
+def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
     """The progress of the searches by requests used."""
-    shown = [each for each in found.analysis.searches if each.curve]
+    shown = [each for each in searches if each.curve]
+    if not shown:
+        return
     ends = [f"{_the_search(each.name)} {found.fitness(each.curve[-1].best)}" for each in shown]
     kind = _fitness_kind(found)
-    return Figure(
+    kept = f"The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}"
+    rest = "; the baseline searches keep every candidate that racing did not drop" if searches[1:] else ""
+    yield Figure(
         id="curves",
         title=f"Best {drawings.fitness_word(found)} in training: {_and(ends)}",
-        caption=f"Above: {drawings.fitness_word(found)} of the best candidate so far and mean of the population, on "
-        f"the {numbers.plural(len(found.settings.problems.train), 'training problem')}, by requests used. Below: the "
-        "spread, which is the mean word distance between two candidates, from 0 (the same words) to 1 (no words in "
-        f"common). The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}; the "
-        "baseline searches keep every candidate that racing did not drop. Training scores of selected candidates are "
-        "too high; only the held-out test shows which prompt is better.",
+        caption=f"Above: {drawings.fitness_word(found)} of the best candidate so far and mean of the population, by "
+        "requests used. A search begins with few training problems and uses more as it goes on, up to "
+        f"{len(found.settings.problems.train):,}, so the best score can fall. Below: the spread, which is the mean "
+        "word distance between two candidates, from 0 (the same words) to 1 (no words in common). "
+        f"{kept}{rest}. Training scores of selected candidates are too high; only the held-out test shows which prompt "
+        "is better.",
         columns={
             **{"search": "text", "births": "count", "asks": "count", "best": kind, "mean": kind},
             **{"spread": "number", "cost": "usd"},
@@ -382,8 +479,63 @@ def curves(found: Evolved) -> Figure:
     )
 
 
-def _fitness_kind(found: Evolved) -> str:
+def _fitness_kind(found: Stored) -> str:
     return "share" if found.is_accuracy else "number.3"
+
+
+def parts_blocks(found: Evolved) -> Iterator[Block]:
+    """What each sentence and example of the prompt to deploy contributes."""
+    analysis, title = found.analysis, "What each sentence contributes"
+    if analysis.why_no_parts:
+        yield Text(id="parts", title=title, part="figures", lines=[f"Not measured: {analysis.why_no_parts}."])
+    if not analysis.parts:
+        return
+    groups = drawings.part_groups(analysis.parts)
+    height = forest_height(groups)
+    yield Figure(
+        id="parts",
+        title=title,
+        caption="Validation score of the prompt to deploy minus its score without this sentence or example, on the "
+        f"same problems, in percentage points with paired {LEVEL} intervals. Above 0: the prompt is better with it. "
+        "The intervals are not adjusted for the number of parts. Parts can replace each other, so several with no "
+        "effect cannot always be removed together.",
+        columns={"part": "count", "contributes": "share_change", "n": "count", "text": "text"},
+        rows=[
+            (number, Estimate(each.value, each.low, each.high), each.n, each.text)
+            for number, each in enumerate(analysis.parts, 1)
+        ],
+        size=(WIDTH, height),
+        draw=partial(drawings.parts, groups=groups, height=height),
+    )
+
+
+def polish_blocks(found: Evolved) -> Iterator[Text]:
+    """The attempt to shorten and correct the chosen prompt, and whether it was kept."""
+    polish = found.analysis.polish
+    if polish is None:
+        return
+    before, after = numbers.percent(polish.before), numbers.percent(polish.after)
+    scores = f"It scores {after} on the validation set" if polish.after is not None else "It has no validation score"
+    outcome = "so it replaces the chosen prompt" if polish.kept else "so the chosen prompt is kept"
+    yield Text(
+        id="polish",
+        title=f"The polished prompt is {'' if polish.kept else 'not '}used",
+        part="tables",
+        lines=[
+            "The prompt with the best validation score was shortened and corrected by the writer. "
+            f"{scores}, and the chosen prompt {before}, {outcome}."
+        ],
+        passages=[_polished(found.analysis, polish)],
+    )
+
+
+def _polished(analysis: Analysis, polish: Polish) -> Passage:
+    """The polished prompt; if it was kept, with its changes."""
+    for search in analysis.searches:
+        first, *rest = search.finalists
+        if polish.kept and first.genome == polish.genome and rest:
+            return Passage("Changes by polishing", *marked(changed(rest[0].genome.text, polish.genome.text)))
+    return Passage("The polished prompt", polish.genome.text)
 
 
 def family_blocks(found: Evolved) -> Iterator[Block]:
@@ -428,10 +580,20 @@ def family_blocks(found: Evolved) -> Iterator[Block]:
             "it. Additions are green, deletions are struck out."
         ],
         passages=[
-            _step(found, each, before)._replace(open=len(main) - at <= MOST_OPEN)
-            for at, (before, each) in enumerate(zip([None, *main[:-1]], main, strict=True))
+            *(
+                _step(found, each, before)._replace(open=len(main) - at <= MOST_OPEN)
+                for at, (before, each) in enumerate(zip([None, *main[:-1]], main, strict=True))
+            ),
+            *_last_step(search, main[-1]),
         ],
     )
+
+
+def _last_step(search: Searched, last: Member) -> Iterator[Passage]:
+    """The changes by polishing, if the winner was polished."""
+    if search.winner.genome != last.genome:
+        pieces = shortened(changed(last.genome.text, search.winner.genome.text))
+        yield Passage(f"#{last.born:,}, polished", *marked(pieces), open=True)
 
 
 def _step(found: Evolved, each: Member, before: Member | None) -> Passage:
@@ -461,7 +623,7 @@ def front(found: Evolved) -> Figure:
         id="front",
         title=title,
         caption="Finalists of all searches: the mean score on the "
-        f"{numbers.plural(len(found.settings.problems.validation), 'validation problem')}, and the tokens of prompt "
+        f"{numbers.plural(found.settings.shape.validation, 'validation problem')}, and the tokens of prompt "
         "and reply per training problem. Filled and numbered: the Pareto front. No other finalist is at least as good "
         "in score, tokens and cost, and better in one of them. Finalists were selected by score, so their scores are "
         f"slightly too high.{free}",
@@ -534,24 +696,41 @@ def spending(found: Evolved) -> Figure:
     )
 
 
-def fates(analysis: Analysis) -> Table:
+def fates(found: Evolved) -> Table:
     """The fates of the candidates."""
-    counts = {search.name: Counter(member.fate for member in search.members) for search in analysis.searches}
+    few, names = _gate(found), ("all problems", "middling", "gate", "behind", "known", "failed")
+    rows: list[list[Cell]] = []
+    for search in found.analysis.searches:
+        counts = Counter(
+            "gate" if member.fate == "behind" and member.seen <= few else member.fate for member in search.members
+        )
+        rows.append([search_name(search.name), counts["lives"], *(counts[name] for name in names[1:])])
+    gate = f"dropped after at most {few:,} problems, on which it was compared with its parents" if few else "not used"
     return Table(
         id="fates",
         title="Fates of the candidates",
-        columns={"search": "text", **dict.fromkeys(("all problems", *FATES[1:]), "count")},
-        rows=[(search_name(name), *(found[fate] for fate in FATES)) for name, found in counts.items()],
-        caption="Candidates of each search. All problems: evaluated on all training problems. Middling: worse than the "
-        "best candidates, so evaluated on some problems only, but kept as a possible parent. Behind: dropped by "
-        "racing. Known: duplicate of an earlier prompt. Failed: no prompt was written, or too many problems are "
-        "missing.",
+        columns={"search": "text", **dict.fromkeys(names, "count")},
+        rows=rows,
+        caption="Candidates of each search. All problems: evaluated on all training problems in use. Middling: worse "
+        "than the best candidates, so evaluated on some problems only, but kept as a possible parent. Gate: "
+        f"{gate}. Behind: dropped later by racing. Known: duplicate of an earlier prompt. Failed: no prompt was "
+        "written, or too many problems are missing.",
     )
 
 
-def operators(search: Searched) -> Table:
+def _gate(found: Evolved) -> int:
+    """The largest number of problems of a gate; 0 if there is none."""
+    rules = found.settings.rules
+    if not (rules.racing and rules.gate):
+        return 0
+    return min(max(GATE, found.settings.writing.failures) + KEPT, found.settings.shape.block - 1)
+
+
+def operators(found: Evolved) -> Table:
     """The candidates by operator."""
-    breakers, own = record_breakers(search.members), ancestors(by_birth(search.members), search.winner.born)
+    search = found.analysis.evolution
+    members = by_birth(search.members)
+    breakers, own = record_breakers(search.members), ancestors(members, search.winner.born)
     by: dict[str, list[Member]] = {}
     for each in search.members:
         by.setdefault(each.operator, []).append(each)
@@ -559,26 +738,30 @@ def operators(search: Searched) -> Table:
     for name, some in sorted(by.items(), key=lambda item: (-len(item[1]), item[0])):
         lived = sum(each.fate in LIVING for each in some)
         best, chosen = (sum(each.born in those for each in some) for those in (breakers, own))
-        rows.append([name, len(some), Estimate(lived / len(some), count=lived, n=len(some)), best, chosen])
+        asks, gain = sum(each.asks for each in some), sum(gained(members, each) for each in some)
+        rows.append([name, len(some), asks, Estimate(lived / len(some), count=lived, n=len(some)), gain, best, chosen])
     return Table(
         id="operators",
         title="Operators",
         columns={
-            **{"operator": "text", "births": "count", "lived": "share", "a new best": "count"},
+            **{"operator": "text", "births": "count", "asks": "count", "lived": "share"},
+            **{"gain": "share_change" if found.is_accuracy else "change.3", "a new best": "count"},
             "ancestors of the winner": "count",
         },
         rows=rows,
-        caption="Operators of the evolution: the number of candidates they created (births), the share that racing did "
-        "not drop (lived), and how many were a new best on all training problems or belong to the winner and its "
-        "ancestors. Early candidates face weaker competition, and small counts are not reliable.",
+        caption="Operators of the evolution: how often they were used (births), the requests for writing and "
+        "evaluating their candidates (asks), the share that racing did not drop (lived), the sum of their gains over "
+        "their better parent in training, and how many were a new best or belong to the winner and its ancestors. "
+        "Training scores are noisy, so gains are too high. Early candidates face weaker competition, and small counts "
+        "are not reliable.",
     )
 
 
 def other_prompts(found: Evolved) -> Text:
-    """The full text of the prompts that the evolved one is compared with."""
+    """The full text of the prompts that the one to deploy is compared with."""
     seeds = [Passage(f"Seed prompt {at}", each.text) for at, each in enumerate(found.settings.seeds, 1)]
-    others = [each for each in found.analysis.tested if each.name not in (SEED, found.winner.name)]
-    found_by = [Passage(f"Prompt found by {search_name(each.name)}", each.genome.text) for each in others]
+    others = [each for each in found.analysis.tested if each.name not in (SEED, found.deployed.name)]
+    found_by = [Passage(f"Prompt found by {_the_search(each.name)}", each.genome.text) for each in others]
     return Text(id="prompts", title="Other prompts", part="tables", passages=[*seeds, *found_by])
 
 
@@ -612,8 +795,8 @@ def warnings(found: Evolved) -> Iterator[str]:
     )
     yield (
         "The intervals cover the choice of problems: how the same prompts would score on other problems of the same "
-        "kind. They do not cover the randomness of the search: another seed finds another prompt. To compare evolution "
-        "with random search as methods, run several seeds."
+        "kind. They do not cover the randomness of the search: another seed finds another prompt. To compare searches "
+        "as methods, run several seeds."
     )
     models = ", ".join(settings.models)
     yield f"The results hold for {models} and for problems from one source. A prompt may do worse elsewhere."
@@ -650,7 +833,8 @@ def _settings(found: Evolved) -> Iterator[tuple[str, str]]:
     yield "finalists", f"{shape.finalists:,} of each search, on {shape.validation:,} validation problems"
     yield "compared with", ", ".join(map(search_name, settings.baselines)) or "the seed prompt only"
     yield "temperature", "provider default" if settings.temperature is None else f"{settings.temperature:g}"
-    yield "reply tokens", f"at most {settings.max_tokens:,}"
+    cut = f"; {found.analysis.cut:,} cut off" if found.analysis.cut else ""
+    yield "reply tokens", f"at most {settings.max_tokens:,}{cut}"
 
 
 def _weights(weights: Mapping[str, float]) -> str:

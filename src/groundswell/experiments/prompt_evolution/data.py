@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from groundswell.experiments.prompt_evolution.analysis import Moment
+from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
-from groundswell.experiments.prompt_evolution.reading import Evolved, SealedProblem, Solution
+from groundswell.experiments.prompt_evolution.reading import Evolved, SealedProblem, Solution, Unfinished
 from groundswell.experiments.report import DataTable
 from groundswell.store.tables import Columns
 
@@ -32,9 +34,9 @@ OF_BIRTHS = {
     "birth": "the number of the candidate in its search, from 0",
     "operator": "the operator that made it; random search may apply several, joined by +",
     "parents": "the numbers of its parents",
-    "fate": "lives: evaluated on all training problems. middling: possible parent, evaluated on some. behind: dropped "
-    "by racing. known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
-    "fitness": "fitness on the training problems; an estimate if middling, empty if not kept as a possible parent",
+    "fate": "lives: evaluated on all training problems in use. middling: possible parent, evaluated on some. behind: "
+    "dropped by racing. known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
+    "fitness": "fitness on these training problems; an estimate if middling, empty if not kept as a possible parent",
     "accuracy": "the mean score on the training problems that it was evaluated on",
     "problems": "the number of training problems that it was evaluated on",
     "asks": "requests for writing and evaluating it, without those of an earlier duplicate",
@@ -98,8 +100,11 @@ OF_TESTS = {
 }
 
 
-def data_tables(found: Evolved) -> Iterator[DataTable]:
-    """The data files of the report."""
+def data_tables(found: Evolved | Unfinished) -> Iterator[DataTable]:
+    """The data files of the report. A run that is not complete has only its curve."""
+    if isinstance(found, Unfinished):
+        yield DataTable("curve", CURVE, lambda: (_moment(EVOLUTION, each) for each in found.best.curve), OF_CURVE)
+        return
     yield DataTable("births", BIRTHS, partial(birth_rows, found), OF_BIRTHS)
     yield DataTable("curve", CURVE, partial(curve_rows, found), OF_CURVE)
     yield DataTable("tests", TESTS, partial(reply_rows, found), OF_TESTS)
@@ -107,24 +112,22 @@ def data_tables(found: Evolved) -> Iterator[DataTable]:
 
 def birth_rows(found: Evolved) -> Iterator[Row]:
     """One row per candidate of each search."""
-    whole = len(found.settings.problems.train)
     for search in found.analysis.searches:
         for each in search.members:
-            yield {"search": search.name, **_birth(each, whole)}
+            yield {"search": search.name, **_birth(each)}
 
 
-def _birth(each: Member, whole: int) -> Row:
-    compared = each.fate in LIVING or (each.fate == "known" and each.seen == whole)
+def _birth(each: Member) -> Row:
     return {
         "birth": each.born,
         "operator": each.operator,
         "parents": list(map(str, each.parents)),
         "fate": each.fate,
-        "fitness": each.fitness if compared else None,
+        "fitness": each.fitness if each.fate in LIVING or (each.fate == "known" and each.seen) else None,
         "accuracy": each.accuracy,
         "problems": each.seen,
         "asks": each.asks,
-        "tokens": each.tokens if each.scores else None,
+        "tokens": each.tokens if each.seen else None,
         "usd": each.usd,
         "why": each.why or None,
         "prompt": each.genome.text,
@@ -135,7 +138,11 @@ def curve_rows(found: Evolved) -> Iterator[Row]:
     """One row per recorded state of each search."""
     for search in found.analysis.searches:
         for each in search.curve:
-            yield {"search": search.name, **{name: getattr(each, name) for name in CURVE if name != "search"}}
+            yield _moment(search.name, each)
+
+
+def _moment(search: str, each: Moment) -> Row:
+    return {"search": search, **{name: getattr(each, name) for name in CURVE if name != "search"}}
 
 
 def reply_rows(found: Evolved) -> Iterator[Row]:

@@ -27,6 +27,7 @@ from groundswell.engine.summary import Summary
 from groundswell.errors import RunError
 from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Gain, mean_of
+from groundswell.experiments.prompt_evolution.best import BestPrompt
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
@@ -37,8 +38,10 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import Metric, find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.settings import ABLATED, Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
+from groundswell.experiments.prompt_evolution.tokens import without_part
+from groundswell.experiments.prompt_evolution.verdict import deployed_gains, gains
 from groundswell.portal import open_sync
 from groundswell.program.request import Fault, canonical
 
@@ -138,13 +141,17 @@ def performance_of(analysis: Analysis, summary: Summary, settings: Evolution) ->
 
 def _met(analysis: Analysis, settings: Evolution) -> int:
     """The number of evaluations of a prompt on a problem. Duplicate prompts count once."""
-    trained: dict[str, int] = {}
+    trained: dict[str, set[int]] = {}
     for each in (member for search in analysis.searches for member in search.members):
-        trained[each.genome.text] = max(each.seen, trained.get(each.genome.text, 0))
-    tested = {each.genome.text for each in analysis.tested}
-    validated = tested | {each.genome.text for search in analysis.searches for each in search.finalists}
-    sets = settings.problems
-    return sum(trained.values()) + len(validated) * len(sets.validation) + len(tested) * len(sets.test)
+        numbers = trained.setdefault(each.genome.text, set())
+        numbers.update(at for at, score in enumerate(each.scores) if score is not None)
+    tested = [each.genome for each in analysis.tested]
+    validated = [*tested, *(each.genome for search in analysis.searches for each in search.finalists)]
+    validated += [] if analysis.polish is None else [analysis.polish.genome]
+    ablated = {without_part(analysis.deployed.genome, at) for at in range(len(analysis.parts))} - set(validated)
+    most = settings.shape.validation
+    met = sum(map(len, trained.values())) + len(set(tested)) * len(settings.problems.test)
+    return met + len(set(validated)) * most + len(ablated) * min(ABLATED, most)
 
 
 class Results(TypedDict):
@@ -153,8 +160,10 @@ class Results(TypedDict):
     best_fitness: float
     """The highest fitness on the training problems."""
     best_prompt: str
-    """The finalist with the best score on the validation set."""
-    validation_accuracy: float
+    """The prompt to deploy."""
+    found_by: str
+    """The search that found it, for example `evolution`; `seed` if none found a better prompt."""
+    validation_accuracy: float | None
     test_accuracy: float | None
     """Accuracy of the best prompt on the held-out test."""
     test_interval: tuple[float | None, float | None]
@@ -212,7 +221,9 @@ class EvolutionController(Configured):
     def _opening(self) -> dict[str, Any]:
         """Options for opening the engine. Importing the metric first lets the engine detect that it has changed."""
         self._metric()
-        return self._engine_options(*([self._evaluations] if self.config.logs_evaluations else []))
+        if not self.config.logs_evaluations:
+            return self._engine_options()
+        return self._engine_options(self._evaluations, BestPrompt(compose.store_path(self._store).parent / FOLDER))
 
     async def _evolved(self, engine: Engine) -> Results:
         """Start or continue the run. A complete run is only read."""
@@ -233,16 +244,16 @@ class EvolutionController(Configured):
         settings = self.config.settings
         analysis = msgspec.convert(summary.analysis, Analysis)
         self.performance = performance_of(analysis, summary, settings)
-        main = analysis.evolution
-        tested = next(each for each in analysis.tested if each.name == main.name)
+        main, best = analysis.evolution, analysis.deployed
         path = self._evaluations.path(summary.run_id)
         return Results(
             best_fitness=max(each.train for each in main.finalists),
-            best_prompt=main.winner.genome.text,
-            validation_accuracy=main.winner.validation,
-            test_accuracy=tested.accuracy,
-            test_interval=(tested.low, tested.high),
-            gain=next(each for each in analysis.gains if each.over == SEED),
+            best_prompt=best.genome.text,
+            found_by=best.name,
+            validation_accuracy=best.validation,
+            test_accuracy=best.accuracy,
+            test_interval=(best.low, best.high),
+            gain=_gain(analysis),
             generations=len(main.members) / settings.shape.population_size,
             births=len(main.members),
             api_calls=main.asks,
@@ -254,6 +265,13 @@ class EvolutionController(Configured):
             evaluations=path if self.config.logs_evaluations and path.exists() else None,
             analysis=analysis,
         )
+
+
+def _gain(analysis: Analysis) -> Gain:
+    """The best prompt, compared with the seed prompt; with itself, if it is the seed prompt."""
+    if analysis.shipped == SEED:
+        return gains(analysis.deployed.scores, {SEED: analysis.deployed.scores})[0]
+    return next(each for each in deployed_gains(analysis) if each.over == SEED)
 
 
 class AsyncEvolutionController(EvolutionController):

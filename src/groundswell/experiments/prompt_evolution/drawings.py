@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
-from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Searched, Tested
+from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Part, Searched, Tested
 from groundswell.experiments.prompt_evolution.lineage import ancestors, by_birth, line
 from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.reading import (
     NO_DIFFERENCE,
     Evolved,
+    Stored,
     points,
     prompt_name,
     search_name,
@@ -35,6 +36,7 @@ from groundswell.reporting.figures import (
     legend,
     percent_axis,
 )
+from groundswell.reporting.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +56,8 @@ APART_ON_LINE = 0.2
 MOST_NUMBERED = 15
 """On a longer line only the ends are numbered."""
 DASHED = (0, (3, 2))
+LONGEST_LABEL = 34
+"""Characters of a sentence beside its point."""
 
 
 def look(name: str) -> tuple[str, str]:
@@ -95,14 +99,42 @@ def _gain(analysis: Analysis, gain: Gain) -> Point:
 
 def gains(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
     """The gains as points with intervals, around a line at zero."""
+    _differences(figure, groups, height, "gain on the held-out test in percentage points")
+    marks = [("better", GREEN, "o", True), ("worse", RED, "o", True), (NO_DIFFERENCE, INK, "o", False)]
+    legend(figure, marks)
+
+
+def _differences(figure: Figure, groups: Sequence[Group], height: float, label: str) -> None:
+    """Differences of scores as points with intervals, around a line at zero."""
     every = [end for group in groups for each in group.points for end in (each.value, each.low, each.high)]
     axes = forest(figure, groups, height, right=1.3)
     axes.axvline(0, color=INK, lw=0.9)
     axes.set_xlim(*padded([0.0, *(end for end in every if end is not None)]))
     axes.xaxis.set_major_formatter(lambda value, _: points(value).removesuffix(".0"))
-    axes.set_xlabel(f"gain on the held-out test in percentage points, with paired {LEVEL} intervals")
-    marks = [("better", GREEN, "o", True), ("worse", RED, "o", True), (NO_DIFFERENCE, INK, "o", False)]
-    legend(figure, marks)
+    axes.set_xlabel(f"{label}, with paired {LEVEL} intervals")
+
+
+def part_groups(parts: Sequence[Part]) -> list[Group]:
+    """What each part of a prompt contributes."""
+    return [Group(f"{at}. {_short(each.text)}", [_part(each)]) for at, each in enumerate(parts, 1)]
+
+
+def _short(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(visible(text).split())
+    return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 1]}…"
+
+
+def _part(each: Part) -> Point:
+    clear = each.low is not None and each.high is not None and not each.low <= 0 <= each.high
+    colour = INK if not clear else GREEN if (each.value or 0.0) > 0 else RED
+    return Point(each.value, each.low, each.high, f"{points(each.value)}  n {each.n:,}", colour, bold=clear)
+
+
+def parts(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
+    """What each part of a prompt contributes, as points with intervals around a line at zero."""
+    _differences(figure, groups, height, "contribution in percentage points")
+    legend(figure, [("helps", GREEN, "o", True), ("harms", RED, "o", True), ("unclear", INK, "o", False)])
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
@@ -112,7 +144,7 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
     return low - more, high + more
 
 
-def curves(figure: Figure, *, found: Evolved, searches: Sequence[Searched]) -> None:
+def curves(figure: Figure, *, found: Stored, searches: Sequence[Searched]) -> None:
     """The best and the mean fitness of each search by requests, and its spread below."""
     upper = figure.add_axes((0.09, 0.42, 0.88, 0.5))
     lower = figure.add_axes((0.09, 0.11, 0.88, 0.24))
@@ -131,12 +163,12 @@ def curves(figure: Figure, *, found: Evolved, searches: Sequence[Searched]) -> N
     _legend(figure, [*entries, _entry("population mean", color=INK, lw=1.1, ls=DASHED)])
 
 
-def fitness_word(found: Evolved) -> str:
+def fitness_word(found: Stored) -> str:
     """The word for fitness: accuracy if it is nothing else."""
     return "accuracy" if found.is_accuracy else "fitness"
 
 
-def _tick(value: float, found: Evolved) -> str:
+def _tick(value: float, found: Stored) -> str:
     return f"{100 * value:.0f}%" if found.is_accuracy else f"{value:.1f}"
 
 

@@ -32,6 +32,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
     Searched,
     mean_of,
 )
+from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
 from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
@@ -73,11 +74,12 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     run.relies_on(solve, [find_metric(settings.metric)])
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
+    so_far = BestSoFar(run)
     with closing(Examiner(run, settings, costs)) as examiner:
         settings = await _affordable(settings, examiner)
-        searched = await _searched(run, settings, examiner)
-        chosen, polish = await _polished(run, settings, examiner, searched)
-        return await _judged(run, settings, examiner, searched, chosen, polish)
+        searched = await _searched(run, settings, examiner, so_far)
+        chosen, polish = await _polished(run, settings, examiner, searched, so_far)
+        return await _judged(run, settings, examiner, searched, chosen, polish, so_far=so_far)
 
 
 async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
@@ -110,11 +112,11 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
 
 
-async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
+async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
     """Run the evolution and the baseline searches."""
     searches = 1 + len(settings.baselines)
     seconds = None if settings.stops.seconds is None else settings.stops.seconds / searches
-    main = Search(run, settings, examiner, EVOLUTION, settings.shape.population_size)
+    main = Search(run, settings, examiner, EVOLUTION, settings.shape.population_size, so_far)
     why = await main.run(evolved, over, _purse(settings), seconds)
     _living(main)  # raises before the baselines spend anything
     purse = Purse(main.asks)
@@ -169,7 +171,7 @@ def _finalists(search: Search) -> list[Member]:
 
 
 async def _polished(
-    run: Run, settings: Evolution, examiner: Examiner, searched: list[Searched]
+    run: Run, settings: Evolution, examiner: Examiner, searched: list[Searched], so_far: BestSoFar
 ) -> tuple[str, Polish | None]:
     """Choose the best of all winners and the seed prompt on the validation set, and let the writer polish it.
 
@@ -179,7 +181,9 @@ async def _polished(
     seed = mean_of([cell.score for cell in await examiner.met(settings.seeds[0], "validation", problems)])
     at, best = max(enumerate(searched), key=lambda each: (each[1].winner.validation, -each[1].winner.tokens, -each[0]))
     if seed is not None and seed >= best.winner.validation:
+        await so_far.choose(_best(searched, SEED, "validation", seed))
         return SEED, None
+    await so_far.choose(_best(searched, best.name, "validation", best.winner.validation))
     if not settings.polish:
         return best.name, None
     winner, how = best.winner, settings.writing
@@ -198,6 +202,7 @@ async def _polished(
         tokens = _tokens(cells)
         made = Finalist(winner.born, new, winner.train, after, tokens, _usd(cells))
         searched[at] = msgspec.structs.replace(best, finalists=(made, *best.finalists))
+        await so_far.choose(_best(searched, best.name, "polish", after))
     return best.name, Polish(new, winner.validation, after, kept)
 
 
@@ -208,6 +213,8 @@ async def _judged(
     searched: Sequence[Searched],
     chosen: str,
     polish: Polish | None,
+    *,
+    so_far: BestSoFar,
 ) -> Analysis:
     """Evaluate the seed prompt and the winner of each search on the held-out test."""
     seed = settings.seeds[0]
@@ -222,6 +229,7 @@ async def _judged(
     several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}
     first = searched[0].name
     shipped, why = _shipped(chosen, scores)
+    await so_far.choose(_best(searched, shipped, "test", prompts[shipped][1], mean_of(scores[shipped])))
     parts, why_no_parts = await _ablated(run, settings, examiner, prompts[shipped][0])
     return Analysis(
         tuple(searched),
@@ -234,6 +242,28 @@ async def _judged(
         parts,
         why_no_parts,
         examiner.cut,
+    )
+
+
+def _best(
+    searched: Sequence[Searched], name: str, stage: Stage, validation: float | None, test: float | None = None
+) -> Best:
+    """The best prompt so far: the seed prompt or the winner of a search, by name."""
+    main = searched[0]
+    search = main if name == SEED else next(each for each in searched if each.name == name)
+    member = search.members[0 if name == SEED else search.winner.born]
+    return Best(
+        genome=member.genome if name == SEED else search.winner.genome,
+        found_by=name,
+        stage=stage,
+        train=member.fitness,
+        problems=member.seen,
+        validation=validation,
+        test=test,
+        births=len(main.members),
+        asks=main.asks,
+        usd=main.usd,
+        curve=main.curve,
     )
 
 

@@ -15,7 +15,8 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.answers import number_in
-from groundswell.experiments.prompt_evolution.blocks import blocks
+from groundswell.experiments.prompt_evolution.best import PROMPT, BestPrompt, write_prompt
+from groundswell.experiments.prompt_evolution.blocks import blocks, unfinished_blocks
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.data import data_tables
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
@@ -35,7 +36,7 @@ from groundswell.experiments.prompt_evolution.problems import (
     pools_of,
     shared_out,
 )
-from groundswell.experiments.prompt_evolution.reading import Evolved, read_evolution
+from groundswell.experiments.prompt_evolution.reading import Evolved, Unfinished, read_evolution
 from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED, SEED_PROMPT
 from groundswell.experiments.results import Blocks
 from groundswell.reporting.blocks import Block
@@ -62,7 +63,7 @@ AS_CALLED = (
 ALL, FAMILY, NONE = "all", "-family", "none"
 FEWEST = 4
 """Fewer problems cannot be split into three sets."""
-PROMPT, SETTINGS, EVALUATIONS = "best_prompt.txt", "settings.json", "evaluations.jsonl"
+SETTINGS, EVALUATIONS = "settings.json", "evaluations.jsonl"
 NOBODY_NAMED = (
     f"No model given: using {EMULATED}, an emulated model that runs in this process at no cost. To use a real model, "
     "name it, for example openai/gpt-4o-mini."
@@ -275,10 +276,15 @@ def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:
 
 
 class EvolutionResults(Results):
-    """The files of an evolution: report, best prompt, settings and, if switched on, evaluations."""
+    """The files of an evolution: report, best prompt, settings and, if switched on, evaluations.
+
+    The best prompt so far is written during the run.
+    """
 
     kind = "Prompt evolution"
     needs_drawing = True
+    reports_unfinished = True
+    table_names = ("births", "curve", "tests")
 
     def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
         super().__init__(folder, options, make_blocks)
@@ -286,29 +292,27 @@ class EvolutionResults(Results):
             logs = (folder / EVALUATIONS).exists()
         else:
             logs = options.detailed_performance_logging or config_of(options).logs_evaluations
-        self.listeners = [Evaluations(folder, EVALUATIONS)] if logs else []
+        self.listeners = [BestPrompt(folder, PROMPT), *([Evaluations(folder, EVALUATIONS)] if logs else [])]
 
-    def read(self, held: Store, records: Sequence[RunRecord]) -> Evolved:
+    def read(self, held: Store, records: Sequence[RunRecord]) -> Evolved | Unfinished:
         """Read the data of the report."""
         return read_evolution(held, records[0])
 
-    def blocks(self, found: Evolved) -> Iterator[Block]:
+    def blocks(self, found: Evolved | Unfinished) -> Iterator[Block]:
         """The blocks of the report."""
-        return blocks(found)
+        return unfinished_blocks(found) if isinstance(found, Unfinished) else blocks(found)
 
-    def tables(self, found: Evolved) -> Iterator[DataTable]:
+    def tables(self, found: Evolved | Unfinished) -> Iterator[DataTable]:
         """Candidates, progress of the searches, and the held-out test."""
         return data_tables(found)
 
-    def write_more(self, held: Store, records: Sequence[RunRecord], found: Evolved) -> list[Path]:
-        """Write the best prompt and the settings with all problems. Evaluations were written during the run."""
-        settings = msgspec.json.format(msgspec.json.encode(found.settings), indent=2) + b"\n"
-        prompt = found.winner.genome.text.encode(errors="surrogatepass")
-        paths = []
-        for name, content in ((PROMPT, prompt), (SETTINGS, settings)):
-            paths.append(self.folder / name)
-            with replacing(paths[-1]) as out:
-                out.write(content)
+    def write_more(self, held: Store, records: Sequence[RunRecord], found: Evolved | Unfinished) -> list[Path]:
+        """Write the prompt to deploy and the settings with all problems. Evaluations were written during the run."""
+        best = found.best if isinstance(found, Unfinished) else found.deployed
+        paths = [self.folder / PROMPT, self.folder / SETTINGS]
+        write_prompt(paths[0], best.genome.text)
+        with replacing(paths[1]) as out:
+            out.write(msgspec.json.format(msgspec.json.encode(found.settings), indent=2) + b"\n")
         return [*paths, *(path for path in [self.folder / EVALUATIONS] if path.exists())]
 
 

@@ -65,6 +65,12 @@ def record_breakers(members: Iterable[Member]) -> set[int]:
     return found
 
 
+def gained(members: Mapping[int, Member], child: Member) -> float:
+    """How much fitter a member is than its better parent; 0 if it is not, or was not kept."""
+    parents = [members[at].fitness for at in child.parents if at in members]
+    return max(0.0, child.fitness - max(parents)) if parents and child.fate in LIVING else 0.0
+
+
 class Piece(NamedTuple):
     """A piece of a word diff."""
 

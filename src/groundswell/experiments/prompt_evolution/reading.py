@@ -1,4 +1,7 @@
-"""Read an evolution for its report: the analysis, and the trials of the held-out test."""
+"""Read an evolution for its report: the analysis, and the trials of the held-out test.
+
+A run that is not complete has no analysis. Its report shows the best prompt so far.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import msgspec
 
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import RunError
-from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Tested, mean_of
+from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Gain, Tested, mean_of
+from groundswell.experiments.prompt_evolution.best import Best, stored_best
 from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.examining import Part, called, model_keys
 from groundswell.experiments.prompt_evolution.problems import Problem
@@ -45,11 +48,37 @@ class SealedProblem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evolved:
-    """The data of the report."""
+class Stored:
+    """A stored evolution."""
 
     record: RunRecord
     settings: Evolution
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether fitness is accuracy alone."""
+        parts = self.settings.fitness
+        return not (parts.consistency or parts.efficiency or parts.diversity or parts.length)
+
+    def fitness(self, value: float | None) -> str:
+        """Format a fitness: accuracy in percent, a weighted sum as a number."""
+        return numbers.percent(value) if self.is_accuracy else numbers.number(value, 3)
+
+
+@dataclass(frozen=True)
+class Unfinished(Stored):
+    """A run that is not complete, with the best prompt so far."""
+
+    best: Best
+    summary: Summary
+    held: Store | None = None
+    analysis: None = None
+
+
+@dataclass(frozen=True)
+class Evolved(Stored):
+    """The data of the report."""
+
     analysis: Analysis
     summary: Summary
     solution: Callable[[str, str], Solution] = Solution
@@ -68,14 +97,9 @@ class Evolved:
         return self.named(self.analysis.evolution.name)
 
     @property
-    def is_accuracy(self) -> bool:
-        """Whether fitness is accuracy alone."""
-        parts = self.settings.fitness
-        return not (parts.consistency or parts.efficiency or parts.diversity or parts.length)
-
-    def fitness(self, value: float | None) -> str:
-        """Format a fitness: accuracy in percent, a weighted sum as a number."""
-        return numbers.percent(value) if self.is_accuracy else numbers.number(value, 3)
+    def deployed(self) -> Tested:
+        """The prompt to deploy on the held-out test."""
+        return self.analysis.deployed
 
     def sealed_problem(self, number: int) -> SealedProblem:
         """Read a problem of the held-out test from the store. A prompt that two searches found is read once."""
@@ -92,13 +116,14 @@ class Evolved:
         return map(self.sealed_problem, range(len(self.settings.problems.test)))
 
 
-def read_evolution(held: Store, record: RunRecord) -> Evolved:
+def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
     """Read an evolution from the store in one pass over its trials. Replies are read when they are shown."""
+    settings, results = msgspec.json.decode(record.settings or "{}", type=Evolution), held.results(record)
     if record.analysis is None:
-        raise RunError(f"run {record.title!r} is not complete, so it has no results yet. Resume it first")
-    settings = msgspec.json.decode(record.settings or "{}", type=Evolution)
-    analysis = msgspec.json.decode(record.analysis, type=Analysis)
-    results, first = held.results(record), record.span[0]
+        best = stored_best(results.kept) or Best(genome=settings.seeds[0], found_by=SEED)
+        summary = msgspec.structs.replace(summarise(record), status=held.runs.state(record))
+        return Unfinished(record, settings, best, summary, held)
+    analysis, first = msgspec.json.decode(record.analysis, type=Analysis), record.span[0]
     places: dict[str, int] = {}
     scores: dict[str, float] = {}
     for trial in results:
@@ -141,17 +166,22 @@ def search_name(name: str) -> str:
     return name if name == EVOLUTION else prompt_name(name)
 
 
-def is_same(analysis: Analysis, other: str) -> bool:
-    """Whether another search found the same prompt as the evolution."""
+def is_same(analysis: Analysis, other: str, one: str = "") -> bool:
+    """Whether two prompts are the same. `one` defaults to the evolved prompt."""
     prompts = {each.name: each.genome for each in analysis.tested}
-    return prompts.get(other) == prompts[analysis.evolution.name]
+    return prompts.get(other) == prompts[one or analysis.evolution.name]
 
 
 def standing(analysis: Analysis, other: str) -> str:
-    """The verdict of a comparison with another prompt."""
-    if is_same(analysis, other):
+    """The verdict of a comparison of the evolved prompt with another one."""
+    return verdict(analysis, next(each for each in analysis.gains if each.over == other))
+
+
+def verdict(analysis: Analysis, gain: Gain, one: str = "") -> str:
+    """The verdict of a comparison. `one` defaults to the evolved prompt."""
+    if is_same(analysis, gain.over, one):
         return "same prompt"
-    return {"ahead": "better", "behind": "worse", "open": NO_DIFFERENCE}[analysis.standing(other)]
+    return {"ahead": "better", "behind": "worse", "open": NO_DIFFERENCE}[gain.standing]
 
 
 def points(value: float | None, signed: bool = True) -> str:

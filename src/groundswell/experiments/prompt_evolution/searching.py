@@ -30,6 +30,7 @@ from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.outage import Outage
 from groundswell.experiments.prompt_evolution.analysis import Moment
+from groundswell.experiments.prompt_evolution.best import Best, BestSoFar
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, Written, breed
 from groundswell.experiments.prompt_evolution.costs import Spent, added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
@@ -121,9 +122,20 @@ class Birth(NamedTuple):
 
 
 class Search:
-    """One search: the evolution or a baseline. `size` is the population size; None keeps every survivor."""
+    """One search: the evolution or a baseline. `size` is the population size; None keeps every survivor.
 
-    def __init__(self, run: Run, settings: Evolution, examiner: Examiner, name: str, size: int | None = None) -> None:
+    The best prompt so far is stored in `so_far`, if it is given.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        settings: Evolution,
+        examiner: Examiner,
+        name: str,
+        size: int | None = None,
+        so_far: BestSoFar | None = None,
+    ) -> None:
         self.settings = settings
         self.shape = settings.shape
         self.examiner = examiner
@@ -140,6 +152,7 @@ class Search:
         self.since_better = 0
         """Births since the current best genome."""
         self._run = run
+        self._best_so_far = so_far
         self._writing = Outage(run, called="request for a new prompt")
         self._first: dict[str, int] = {}
         self._past = deque[State](maxlen=self.shape.window + 1)
@@ -180,7 +193,7 @@ class Search:
                     or len(self.members) < self._needed(number)
                     or not self._affords(purse, number, sum(most for _, most in going))
                 ):
-                    self._fold(await going.popleft()[0])
+                    await self._take(await going.popleft()[0])
                 why = over(self)
                 if not why and number >= seeds and not self._affords(purse, number, 0):
                     why = _used(purse)
@@ -195,7 +208,7 @@ class Search:
                 going.append((task, self._most(number)))
                 self.started += 1
             while going:
-                self._fold(await going.popleft()[0])
+                await self._take(await going.popleft()[0])
             self._run.report(len(self.members), {}, f"{self.name}: done, best {self._best:.3f}", who=self.name)
             return why
         finally:
@@ -488,6 +501,14 @@ class Search:
             why=next((cell.why for cell in cells if cell.why), "") if failed else "",
         )
 
+    async def _take(self, birth: Birth) -> None:
+        """Apply a birth, and store the best prompt so far, at the points of the curve."""
+        noted = len(self.curve)
+        self._fold(birth)
+        best = self._stored_best() if len(self.curve) > noted else None
+        if best is not None and self._best_so_far is not None:
+            await self._best_so_far.keep(best)
+
     def _fold(self, birth: Birth) -> None:
         """Apply a birth to the population, in the order of births."""
         child, population, before = birth.child, self.population, self.population.best
@@ -515,9 +536,10 @@ class Search:
         best = population.best
         better = best is not None and (before is None or best.fitness > before.fitness)
         self.since_better = 0 if better else self.since_better + 1
-        if len(self.members) % self.shape.population_size == 0 or better:
+        noted = better or len(self.members) % self.shape.population_size == 0
+        if noted:
             self._note()
-        self._tell(child)
+        self._tell(child, noted)
 
     @property
     def _most_elite(self) -> int:
@@ -563,13 +585,31 @@ class Search:
         """The fitness of the best genome; 0 while there is none."""
         return 0.0 if self.population.best is None else self.population.best.fitness
 
-    def _tell(self, child: Member) -> None:
-        """Report the state of the search after each birth."""
+    def _stored_best(self) -> Best | None:
+        """The best prompt so far; None while there is none."""
+        best = self.population.best
+        if best is None:
+            return None
+        return Best(
+            genome=best.genome,
+            found_by=self.name,
+            train=best.fitness,
+            problems=best.seen,
+            births=len(self.members),
+            asks=self.asks,
+            usd=self.usd,
+            curve=tuple(self.curve),
+        )
+
+    def _tell(self, child: Member, noted: bool) -> None:
+        """Report the state of the search after each birth, with the best prompt at the points of the curve."""
         run, elapsed = self._run, self._run.clock.now() - self._began
         speed = self._lately / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
         figures = _figures(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
-        run.report(len(self.members), figures, _progress(self, figures), who=self.name)
+        best = self._stored_best() if noted else None
+        texts = {} if best is None or self._best_so_far is None else self._best_so_far.texts(best)
+        run.report(len(self.members), figures, _progress(self, figures), who=self.name, texts=texts)
 
 
 def demonstration(problem: Problem, reply: str = "") -> str:

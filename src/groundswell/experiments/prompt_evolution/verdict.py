@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groundswell.experiments.prompt_evolution.analysis import Gain, Tested, mean_of
+from groundswell.experiments.prompt_evolution.analysis import Analysis, Gain, Tested, mean_of
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.stats import clusters
@@ -37,6 +37,14 @@ def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:
         Gain(name, value, low, high, p, n)
         for (name, (value, low, high, _, n)), p in zip(found.items(), adjusted, strict=True)
     )
+
+
+def deployed_gains(analysis: Analysis) -> tuple[Gain, ...]:
+    """Paired comparisons of the prompt to deploy with each of the others."""
+    if analysis.shipped == analysis.evolution.name:
+        return analysis.gains
+    others = {each.name: each.scores for each in analysis.tested if each.name != analysis.shipped}
+    return gains(analysis.deployed.scores, others)
 
 
 def paired(one: Scores, other: Scores) -> tuple[float | None, float | None, float | None, int]:
