@@ -18,7 +18,7 @@ from random import Random
 import msgspec
 
 from groundswell.engine.run import Run
-from groundswell.errors import RunError
+from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
@@ -127,12 +127,19 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
 
 def _purse(settings: Evolution) -> Purse:
     """The budget of a search without the requests for choosing and polishing its winner."""
-    shape = settings.shape
+    shape, models = settings.shape, len(settings.models)
     if shape.asks is None:
         return Purse()
     usd = settings.stops.usd
-    choosing = (shape.finalists + 1 + settings.polish) * shape.validation * len(settings.models) + settings.polish
-    return Purse(max(shape.asks // 2, shape.asks - choosing), usd and usd / (1 + len(settings.baselines)))
+    choosing = (shape.finalists + 1 + settings.polish) * shape.validation * models + settings.polish
+    least = len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    if shape.asks < choosing + least:
+        raise SettingsError(
+            f"asks {shape.asks}: must be at least {choosing + least}, to evaluate the seed prompts and to choose a "
+            "winner on the validation set",
+            field="asks",
+        )
+    return Purse(shape.asks - choosing, usd and usd / (1 + len(settings.baselines)))
 
 
 async def _chosen(search: Search, why: str) -> Searched:

@@ -226,9 +226,9 @@ class Search:
     def _most(self, number: int) -> float:
         """The maximum number of requests of a birth."""
         if number < len(self.settings.seeds):
-            return LEAST * self._each
-        reach = self._reach(self.state)
-        top = self.population.members[:PROMOTED]
+            return self._each * (LEAST if self.settings.rules.racing else len(self.train))
+        state = self.state_for(number)
+        reach, top = self._reach(state), state.population.members[:PROMOTED]
         later = sum(reach - each.seen for each in top if not _whole(each, reach))
         return DEEPEST * (self.size is None) + 1 + self._each * (reach + later)
 
