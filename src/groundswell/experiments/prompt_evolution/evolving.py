@@ -126,20 +126,20 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
 
 
 def _purse(settings: Evolution) -> Purse:
-    """The budget of a search without the requests for choosing and polishing its winner."""
+    """The budget of a search. The evaluations for choosing and polishing its winner are reserved."""
     shape, models = settings.shape, len(settings.models)
     if shape.asks is None:
         return Purse()
     usd = settings.stops.usd
-    choosing = (shape.finalists + 1 + settings.polish) * shape.validation * models + settings.polish
-    least = len(settings.seeds) * (models if settings.rules.racing else settings.whole)
-    if shape.asks < choosing + least:
+    choosing = (shape.finalists + 1 + settings.polish) * shape.validation + settings.polish
+    least = choosing * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    if shape.asks < least:
         raise SettingsError(
-            f"asks {shape.asks}: must be at least {choosing + least}, to evaluate the seed prompts and to choose a "
-            "winner on the validation set",
+            f"asks {shape.asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
+            "validation set",
             field="asks",
         )
-    return Purse(shape.asks - choosing, usd and usd / (1 + len(settings.baselines)))
+    return Purse(shape.asks, usd and usd / (1 + len(settings.baselines)), choosing)
 
 
 async def _chosen(search: Search, why: str) -> Searched:

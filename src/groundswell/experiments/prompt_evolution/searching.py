@@ -76,6 +76,8 @@ class Purse(NamedTuple):
 
     asks: int | None = None
     usd: float | None = None
+    reserved: int = 0
+    """Evaluations after the search that `asks` must cover too."""
 
 
 UNLIMITED = Purse()
@@ -216,7 +218,7 @@ class Search:
     def _affords(self, purse: Purse, number: int, promised: float) -> bool:
         """Whether the budget covers one more birth, besides the requests promised to births in progress."""
         most = promised + self._most(number)
-        if purse.asks is not None and self.asks + most > purse.asks:
+        if purse.asks is not None and self.asks + most + purse.reserved * self._each > purse.asks:
             return False
         if purse.usd is None:
             return True
@@ -229,7 +231,7 @@ class Search:
             return self._each * (LEAST if self.settings.rules.racing else len(self.train))
         state = self.state_for(number)
         reach, top = self._reach(state), state.population.members[:PROMOTED]
-        later = sum(reach - each.seen for each in top if not _whole(each, reach))
+        later = sum(_unseen(each, reach) for each in top if not _whole(each, reach))
         return DEEPEST * (self.size is None) + 1 + self._each * (reach + later)
 
     @property
@@ -242,7 +244,9 @@ class Search:
         whole = len(self.train)
         if not self.settings.rules.racing:
             return whole
-        most = whole if purse.asks is None else int(purse.asks / self._each / len(self.settings.seeds))
+        most = whole
+        if purse.asks is not None:
+            most = int((purse.asks / self._each - purse.reserved) / len(self.settings.seeds))
         return max(1, min(whole, LEAST, most))
 
     def _reach(self, state: State) -> int:
@@ -540,7 +544,8 @@ class Search:
             spent = self.examiner.spent(genome, "train", new)
             races = races.and_(spent)
             counted.update(new)
-            self._met, self._met_for = self._met + len(new), self._met_for + spent.asks
+            self._met += sum(not self.examiner.cell(genome, "train", at).given for at in new)
+            self._met_for += spent.asks
             if genome.text != text:
                 self.saved_by_racing -= spent.asks
         each = self._each
@@ -583,6 +588,11 @@ def demonstration(problem: Problem, reply: str = "") -> str:
 def _whole(member: Member, reach: int) -> bool:
     """Whether a member was evaluated on all problems in use."""
     return member.fate == "lives" and len(member.scores) >= reach
+
+
+def _unseen(member: Member, reach: int) -> int:
+    """The number of problems in use that a member was not evaluated on."""
+    return reach - sum(score is not None for score in member.scores[:reach])
 
 
 def _placed(numbers: Sequence[int], cells: Sequence[Cell]) -> list[Cell]:
