@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from math import ceil
 from random import Random
 
 import msgspec
@@ -127,19 +128,19 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
 
 def _purse(settings: Evolution) -> Purse:
     """The budget of a search. The evaluations for choosing and polishing its winner are reserved."""
-    shape, models = settings.shape, len(settings.models)
-    if shape.asks is None:
+    asks, usd, models = settings.shape.asks, settings.stops.usd, len(settings.models)
+    if asks is None:
         return Purse()
-    usd = settings.stops.usd
-    choosing = (shape.finalists + 1 + settings.polish) * shape.validation + settings.polish
-    least = choosing * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
-    if shape.asks < least:
+    least = settings.reserved * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    if asks < least:
         raise SettingsError(
-            f"asks {shape.asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
+            f"asks {asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
             "validation set",
             field="asks",
         )
-    return Purse(shape.asks, usd and usd / (1 + len(settings.baselines)), choosing)
+    searches = 1 + len(settings.baselines)
+    tested = len(settings.problems.test) * (searches + 1) / searches
+    return Purse(asks, usd and usd / searches, settings.reserved, ceil(tested))
 
 
 async def _chosen(search: Search, why: str) -> Searched:

@@ -77,7 +77,9 @@ class Purse(NamedTuple):
     asks: int | None = None
     usd: float | None = None
     reserved: int = 0
-    """Evaluations after the search that `asks` must cover too."""
+    """Evaluations on the validation set after the search that the budget must cover too."""
+    tested: int = 0
+    """Evaluations on the held-out test that `usd` must cover too."""
 
 
 UNLIMITED = Purse()
@@ -217,13 +219,16 @@ class Search:
 
     def _affords(self, purse: Purse, number: int, promised: float) -> bool:
         """Whether the budget covers one more birth, besides the requests promised to births in progress."""
-        most = promised + self._most(number)
-        if purse.asks is not None and self.asks + most + purse.reserved * self._each > purse.asks:
+        most = promised + self._most(number) + purse.reserved * self._each
+        if purse.asks is not None and self.asks + most > purse.asks:
             return False
-        if purse.usd is None:
+        if purse.usd is None or not self.asks:
             return True
-        each = (self.usd or 0.0) / self.asks if self.asks else 0.0
-        return (self.usd or 0.0) + most * each <= purse.usd
+        usd, best = self.usd or 0.0, self.population.best
+        rate = usd / self.asks
+        if best is not None and best.asks:  # a better prompt is often longer
+            rate = max(rate, (best.usd or 0.0) / best.asks)
+        return usd + (most + purse.tested * self._each) * rate <= purse.usd
 
     def _most(self, number: int) -> float:
         """The maximum number of requests of a birth."""

@@ -178,6 +178,12 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return len(self.problems.train) * len(self.models)
 
     @property
+    def reserved(self) -> int:
+        """The number of evaluations that choose and polish the winner of a search, counting a written prompt as one."""
+        shape = self.shape
+        return (shape.finalists + 1 + self.polish) * shape.validation + self.polish
+
+    @property
     def by(self) -> str:
         """The model that writes prompts."""
         return self.writer or self.models[0]
