@@ -6,10 +6,14 @@ import asyncio
 import re
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 
 import groundswell
 from groundswell import Chat, Fault, FaultKind, Limits, Reply, Request, RunOptions, Summary
@@ -32,18 +36,50 @@ from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
 from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Deaf, Emulated, evolved
+from tests.properties import examples
 
 
 def ran(store: Path, script: Emulated, settings: Evolution = SMALL, seed: int = 1) -> bytes:
     return msgspec.json.encode(asyncio.run(evolved(store, script, settings, seed)))
 
 
+MANY = tuple(Genome(f"Solve the problem. Be number {number}.") for number in range(3))
+BUDGET = msgspec.structs.replace(
+    SMALL,
+    problems=generated(sizes=Sizes(50, 10, 10), seed=7),
+    seeds=MANY,
+    population_size=None,
+    max_generations=None,
+    stops=Stops(asks=500),
+)
+"""A search that ends with its budget, and begins with several prompts."""
+
+
 @pytest.mark.slow
-def test_the_order_of_replies_changes_nothing(tmp_path: Path) -> None:
-    calm = ran(tmp_path / "calm.db", Emulated())
-    assert ran(tmp_path / "busy.db", Emulated(1)) == calm
-    alone = msgspec.structs.replace(SMALL, baselines=())
+@pytest.mark.parametrize("settings", [SMALL, BUDGET], ids=["generations", "budget"])
+def test_the_order_of_replies_changes_nothing(tmp_path: Path, settings: Evolution) -> None:
+    calm = ran(tmp_path / "calm.db", Emulated(), settings)
+    assert ran(tmp_path / "busy.db", Emulated(1), settings) == calm
+    alone = msgspec.structs.replace(settings, baselines=())
     assert ran(tmp_path / "other.db", Emulated(2), alone) != ran(tmp_path / "seed.db", Emulated(2), alone, seed=2)
+
+
+@settings_of(max_examples=examples(6), deadline=None)
+@given(st.integers(1, 999), st.integers(1, 9), st.integers(60, 400), st.booleans())
+def test_the_order_of_replies_changes_nothing_whatever_the_sizes(
+    dawdles: int, window: int, asks: int, racing: bool
+) -> None:
+    settings = msgspec.structs.replace(
+        BUDGET,
+        genome_batch_size=window,
+        seeds=MANY[:1],
+        rules=Rules(racing=racing),
+        stops=Stops(asks=max(asks, 160 * (not racing))),
+        baselines=(),
+    )
+    with TemporaryDirectory() as folder:
+        calm, busy = (ran(Path(folder) / f"{how}.db", Emulated(how), settings) for how in (0, dawdles))
+    assert calm == busy
 
 
 @pytest.mark.sampled
@@ -333,12 +369,13 @@ def test_few_problems_that_fail_are_no_fitness_either(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_stopped_goes_on_to_the_same_end_and_asks_nothing_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [SMALL, BUDGET], ids=["generations", "budget"])
+def test_what_was_stopped_goes_on_to_the_same_end_and_asks_nothing_twice(tmp_path: Path, settings: Evolution) -> None:
     async def session(store: str, limit: int | None) -> tuple[Summary, list[bytes]]:
         model = Emulated(5)
         options = RunOptions(limits=Limits(calls=limit))
         async with groundswell.open(tmp_path / store, script=model) as engine:
-            summary = await engine.drive(evolve, SMALL, name="it", seed=1, options=options)
+            summary = await engine.drive(evolve, settings, name="it", seed=1, options=options)
         return summary, [groundswell.fingerprint(each) for each in model.asked]
 
     alone, whole = asyncio.run(session("alone.db", None))

@@ -349,7 +349,7 @@ class Search:
         made_for = failed if plan.operators[0] == "reflect" else ()
         for step, operator in enumerate(plan.operators):
             if operator in PARENTS:
-                shown = (failed, solved) if operator == "reflect" and step == 0 else ((), ())
+                shown = (failed, solved) if operator == "reflect" else ((), ())
                 try:
                     written = await self._written(f"{number}/{step}", operator, (one, other), parent, *shown)
                 except TrialMissing as error:
