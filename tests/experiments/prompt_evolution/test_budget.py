@@ -68,8 +68,7 @@ def test_a_search_and_its_validation_stay_within_the_budget(
     with TemporaryDirectory() as folder:
         try:
             analysis = asyncio.run(evolved(Path(folder) / "runs.db", model, given))
-        except SettingsError as error:
-            assert error.field == "asks"
+        except SettingsError:
             assert not model.asked, "a budget that is too small is refused before anything is asked"
             return
     assert analysis.evolution.asks <= asked_before_the_test(model) <= asks
@@ -156,9 +155,7 @@ def test_a_budget_has_a_name(auto: Auto) -> None:
 
 
 def test_sizes_that_are_given_are_kept() -> None:
-    shape = changed(
-        population_size=31, genome_batch_size=7, finalists=4, rules=Rules(block=9), max_generations=6
-    ).shape
+    shape = changed(population_size=31, genome_batch_size=7, finalists=4, rules=Rules(block=9), max_generations=6).shape
     assert (shape.population_size, shape.births, shape.window) == (31, 6 * 31, 7)
     assert (shape.block, shape.finalists, shape.validation) == (9, 4, 30)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,7 +74,9 @@ def test_a_prompt_is_not_scored_on_problems_that_it_contains(tmp_path: Path) -> 
     assert taught
     for each in taught:
         contained = [
-            at for at, problem in enumerate(settings.problems.train) if problem.question in "".join(each.genome.examples)
+            at
+            for at, problem in enumerate(settings.problems.train)
+            if problem.question in "".join(each.genome.examples)
         ]
         assert contained
         assert all(at >= len(each.scores) or each.scores[at] is None for at in contained)
@@ -119,7 +120,9 @@ def test_more_gain_never_makes_an_operator_less_likely(seed: int, gain: float, m
 
     def share(gained: float) -> int:
         records = {"reflect": Record(10, 200, gained), "combine": Record(10, 200, 1.0)}
-        return sum(_operator(two, Random(f"{seed}/{n}"), State(Population(), 0, records)) == "reflect" for n in range(50))
+        return sum(
+            _operator(two, Random(f"{seed}/{n}"), State(Population(), 0, records)) == "reflect" for n in range(50)
+        )
 
     assert share(gain) <= share(gain + more)
 

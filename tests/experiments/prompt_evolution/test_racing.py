@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
 from statistics import fmean
 
@@ -39,7 +40,7 @@ def test_blocks_begin_with_the_gate_and_end_with_all_problems(
     assert found[0] == min(gate or block, problems)
     assert found[-1] == problems
     assert found == sorted(set(found)), "each block has new problems"
-    sizes = [end - start for start, end in zip(found, found[1:], strict=False)]
+    sizes = [end - start for start, end in pairwise(found)]
     assert sizes[:-1] == sorted(sizes[:-1])
 
 

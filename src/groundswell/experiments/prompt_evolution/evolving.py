@@ -101,8 +101,8 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     left = usd - each * tested
     if left <= cost:
         raise RunError(
-            f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. Allow "
-            "more, use fewer test problems, or switch the baselines off"
+            f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. "
+            "Allow more, use fewer test problems, or switch the baselines off"
         )
     if not each:
         return settings

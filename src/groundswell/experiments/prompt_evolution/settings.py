@@ -173,6 +173,11 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @property
+    def births(self) -> int | None:
+        """The number of candidates of the evolution; None if a budget ends it."""
+        return self.shape.births
+
+    @property
     def whole(self) -> int:
         """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
