@@ -60,18 +60,20 @@ def config_of(options: argparse.Namespace) -> AsyncEvolutionConfig:
         max_generations=options.max_generations,
         problems=generated(sizes=SIZES),
         baselines=(),
+        ablation=False,
     )
 
 
 async def evolve(config: AsyncEvolutionConfig, store: str) -> Results:
     """Print an estimate, then run the evolution."""
-    births = config.settings.births
-    asks = births * (SIZES.train + 1) + (config.finalists + 1) * SIZES.validation + 2 * SIZES.test
+    settings = config.settings
+    births = settings.births or 0
+    asks = births * (SIZES.train + 1) + settings.reserved + 2 * SIZES.test
     async with groundswell.open(store) as engine:
         usd = engine.cost(config.models[0], TYPICAL)
     price = "price unknown" if usd is None else f"about ${usd * asks:,.2f}"
     print(f"{births} candidates on {config.models[0]}: at most {asks:,} requests, {price}", file=sys.stderr)
-    controller = AsyncEvolutionController(config, store=store, listeners=[Progress(config.population_size)])
+    controller = AsyncEvolutionController(config, store=store, listeners=[Progress(settings.shape.population_size)])
     results = await controller.run_evolution_async()
     print(controller.performance, file=sys.stderr)
     return results

@@ -38,7 +38,7 @@ def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     err = done.stderr
-    assert re.search(r"^32 candidates on openai/gpt-4o-mini: at most 1,952 requests, about \$0\.\d\d$", err, re.M)
+    assert re.search(r"^32 candidates on openai/gpt-4o-mini: at most 1,993 requests, about \$0\.\d\d$", err, re.M)
     assert "set OPENAI_API_KEY" in err
     assert "--model local/smollm2" in err
     assert "--model emulated/gpt-4o-mini" in err

@@ -105,6 +105,7 @@ def test_different_answers_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark, results, _ = asyncio.run(measured(tiny))
     assert not results["same_answers"]
     assert results["differing"] == 2 * (5 + 120)  # the engine, with races and without, beside the two that went first
+    assert results["ways"]["ours, with races"]["calls"] == 120, "if all are wrong, none is worse than the first"
     benchmark.print_results_summary()
     assert f"same answers: no: {results['differing']:,} of" in capsys.readouterr().out
 

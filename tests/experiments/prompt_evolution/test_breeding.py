@@ -12,25 +12,27 @@ import pytest
 
 import groundswell
 from groundswell import Chat, Fault, Outcome, Reply, Usage
-from groundswell.errors import MalformedReply
+from groundswell.errors import MalformedReply, SettingsError
 from groundswell.experiments.prompt_evolution.breeding import (
     LONGEST,
     PARENTS,
     Breeding,
-    Failure,
+    Case,
+    Writing,
     Written,
-    asked,
     breed,
+    message,
     prompt_in,
 )
 from groundswell.experiments.prompt_evolution.genome import Genome, words
-from groundswell.experiments.prompt_evolution.settings import MIX
+from groundswell.experiments.prompt_evolution.metrics import metric
+from groundswell.experiments.prompt_evolution.problems import Problem
 from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
 
 FARM = Genome("Name every farmer. Count apples twice.", ("3 pears and 4 more are 7.",), "#### and the number")
 ROAD = Genome("Draw a map of the road.\nUse <answer> tags, and {braces}.")
-FAILURES = (Failure("How far is it?", "7", "Prompt: none. It is 8 miles."),)
-BY_MODEL = {name: weight for name, weight in MIX.items() if name in PARENTS}
+FAILURES = (Case("How far is it?", "7", "Prompt: none. It is 8 miles."),)
+BY_MODEL = dict.fromkeys(PARENTS, 1.0)
 
 
 def bred(store: Path, script: Any, *specs: Breeding) -> list[Outcome[Written]]:
@@ -51,7 +53,7 @@ def test_a_child_has_something_of_each_parent_and_nothing_of_what_the_model_was_
     operator: str, tmp_path: Path
 ) -> None:
     specs = [spec_of(operator, *pair, seed=seed) for pair in ((FARM, ROAD), (ROAD, FARM)) for seed in range(15)]
-    told = words(Genome(asked(spec_of(operator, Genome(""), Genome("")))))
+    told = words(Genome(message(spec_of(operator, Genome(""), Genome("")))))
     children = set[str]()
     for outcome, spec in zip(bred(tmp_path / "runs.db", Emulated(), *specs), specs, strict=True):
         child = outcome.unwrap().genome
@@ -69,10 +71,81 @@ def test_a_child_has_something_of_each_parent_and_nothing_of_what_the_model_was_
 def test_a_model_is_told_all_of_its_parents_and_of_what_they_failed_on() -> None:
     for operator, count in PARENTS.items():
         spec = spec_of(operator, FARM, ROAD)
-        assert [each.text in asked(spec) for each in (FARM, ROAD)] == [True, count == 2]
-    told = asked(spec_of("reflect", FARM))
+        assert [each.text in message(spec) for each in (FARM, ROAD)] == [True, count == 2]
+    told = message(spec_of("reflect", FARM))
     assert all(each in told for each in ("How far is it?", "It is 8 miles.", "Right would have been: 7"))
-    assert "None yet." in asked(Breeding("reflect", (FARM,), "any"))
+    assert "None yet." in message(Breeding("reflect", (FARM,), "any"))
+
+
+def test_a_model_is_told_the_task_the_working_the_feedback_and_what_was_solved() -> None:
+    failure = Case("How far?", "7", "8", "3 + 4", "The unit is missing.")
+    success = Case("How long?", "5", "It is 5.", "1 + 4", "Well done.")
+    spec = Breeding("reflect", (FARM,), "any", (failure,), successes=(success,), task="Read a map.")
+    told = message(spec)
+    assert all(each in told for each in ("Read a map.", "3 + 4", "The unit is missing.", "How long?", "It is 5."))
+    assert "Well done." not in told, "only failures need an explanation"
+    bare = message(msgspec.structs.replace(spec, failures=(Case("How far?", "7", "8"),), task=""))
+    assert not any(each in bare for each in ("Working:", "Feedback:", "The task:"))
+
+
+FIELDS = ("{prompt}", "{failures}", "{successes}", "{task}", "{other}")
+
+
+@pytest.mark.parametrize("operator", PARENTS)
+def test_fields_are_filled_in_once(operator: str) -> None:
+    """A prompt, a problem or a reply may itself contain the name of a field."""
+    odd = " ".join(FIELDS)
+    case = Case(odd, odd, odd, odd, odd)
+    spec = Breeding(operator, (Genome(odd),) * PARENTS[operator], "any", (case,), successes=(case,), task=odd)
+    plain = message(msgspec.structs.replace(spec, parents=(Genome("P"),) * PARENTS[operator], failures=(), task=""))
+    assert message(spec).count(odd) >= PARENTS[operator]
+    assert message(spec).count("{prompt}") == message(spec).count(odd)
+    assert plain.count("{prompt}") == (2 if operator == "reflect" else 0), "those of the solved problem alone"
+
+
+def test_a_template_of_ones_own() -> None:
+    template = "Fix this:\n{prompt}\nIt fails on {failures}; {unknown} {} stays."
+    spec = spec_of("reflect", FARM, template=Writing(template=template).template)
+    assert message(spec).startswith(f"Fix this:\n{FARM.text}\nIt fails on Problem: How far is it?")
+    assert message(spec).endswith("; {unknown} {} stays.")
+    other = spec_of("combine", FARM, ROAD)
+    assert message(msgspec.structs.replace(other, template=template)) == message(other)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"template": "Improve it. {failures}"}, r"template: has no \{prompt\}"),
+        ({"template": "Improve {prompt}."}, r"template: has no \{failures\}"),
+        ({"failures": 0}, "failures 0: must be at least 1"),
+        ({"successes": -1}, "successes -1: must be at least 0"),
+        ({"max_tokens": 0}, "max_tokens 0: must be at least 1"),
+    ],
+)
+def test_writing_that_makes_no_sense(how: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as error:
+        Writing(**how)
+    assert error.value.field in how
+
+
+@metric("with-feedback")
+def with_feedback(reply: str, problem: Problem) -> tuple[float, str]:
+    """Solved or not, by chance; and why."""
+    return float(len(reply) % 3 == 0), f"Look again at {problem.answer}!"
+
+
+def test_the_feedback_of_a_metric_reaches_the_writer(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, metric="with-feedback", max_generations=2, baselines=())
+    model = Emulated()
+    asyncio.run(evolved(tmp_path / "runs.db", model, settings))
+    answers = {each.answer for each in SMALL.problems.train}
+    told = [str(each.messages[0].content) for each in model.asked if each.messages[0].role == "user"]
+    told = [each for each in told if each.startswith("Improve")]
+    assert told
+    for each in told:
+        shown = {line[len("Feedback: Look again at ") : -1] for line in each.splitlines() if "Feedback: " in line}
+        assert shown <= answers
+        assert 0 < each.count("Feedback: ") == each.count("Right would have been: ")
 
 
 @pytest.mark.parametrize(
@@ -132,14 +205,14 @@ class Spoilt(Emulated):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda reply: msgspec.structs.replace(reply, finish="length"), "it was cut off after 800 tokens"),
+        (lambda reply: msgspec.structs.replace(reply, finish="length"), "it was cut off after 2000 tokens"),
         (lambda reply: Reply("<prompt></prompt>", Usage(9, 2)), "it is empty"),
-        (lambda reply: Reply(reply.text * 200, reply.usage), "characters, more than 6,000"),
+        (lambda reply: Reply("so " * LONGEST, reply.usage), f"characters, more than {LONGEST:,}"),
     ],
     ids=["cut off", "empty", "too long"],
 )
 def test_a_birth_without_a_prompt_has_failed(change: Callable[[Reply], Reply], why: str, tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",))
+    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, baselines=("random",))
     analysis = asyncio.run(evolved(tmp_path / "runs.db", Spoilt(change), settings))
     seed, *born = analysis.evolution.members
     assert {each.fate for each in born} == {"failed"}
@@ -151,7 +224,9 @@ def test_a_birth_without_a_prompt_has_failed(change: Callable[[Reply], Reply], w
 
 def test_a_birth_that_fails_late_counts_what_was_asked_before_that(tmp_path: Path) -> None:
     model = Deaf("Combine these prompts")
-    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",))
+    settings = msgspec.structs.replace(
+        SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",), polish=False
+    )
     analysis = asyncio.run(evolved(tmp_path / "runs.db", model, settings))
     born = [each for search in analysis.searches for each in search.members if each.operator != "seed"]
     failed = [each for each in born if each.fate == "failed"]

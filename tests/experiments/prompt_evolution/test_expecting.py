@@ -64,7 +64,7 @@ def test_no_races_and_no_stops_leave_only_the_writer_open() -> None:
         (Stops(plateau=None), 30),
         (Stops(plateau=2), 12 + 3),
         (Stops(plateau=None, least_spread=0.1), 6 + 3),
-        (Stops(target=0.9), 1 + 3),
+        (Stops(target=0.9), 1),
         (Stops(plateau=20), 30),
         (Stops(usd=1.0), 1),
     ],
@@ -82,11 +82,20 @@ def test_the_writer_and_each_model_have_their_share() -> None:
     assert found.trials.high == pytest.approx(sum(calls(found, model).high for model in ("one", "two", "third")))
 
 
-def test_a_limit_on_asks_is_kept() -> None:
-    settings = changed(stops=Stops(asks=50, plateau=None), baselines=())
-    found = expected_search(settings)
-    assert found.whole.low == pytest.approx(50)
-    assert found.solved.high == 50 + 4 * 21
+@pytest.mark.parametrize("asks", [300, 1_000, 20_000])
+@pytest.mark.parametrize("each", [1, 2], ids=["plain", "with a judge"])
+def test_a_limit_on_asks_is_kept(asks: int, each: int) -> None:
+    settings = changed(stops=Stops(asks=asks), max_generations=None, operators={"reflect": 1.0}, baselines=())
+    found = expected_search(settings, Range(each, each))
+    left = asks - each * settings.reserved
+    assert found.solved.high == left / each
+    assert left - each * 70 < each * found.solved.low + found.written.high < asks
+    assert found.written.high < left / 6, "each candidate is also evaluated on some problems"
+
+
+def test_a_search_with_a_limit_on_asks_may_also_end_after_its_generations() -> None:
+    settings = changed(stops=Stops(asks=20_000), baselines=())
+    assert expected_search(settings).whole.low <= 30 * 5
 
 
 def test_a_metric_that_asks_is_counted() -> None:
@@ -95,9 +104,11 @@ def test_a_metric_that_asks_is_counted() -> None:
         await trial.ask("judge", f"Is {reply} right? It is {problem.answer}.", max_tokens=5)
         return 1.0
 
-    settings = changed(metric="asked-for-an-estimate", operators={"insert": 1.0}, baselines=())
+    settings = changed(metric="asked-for-an-estimate", operators={"insert": 1.0}, baselines=(), polish=False)
     found = estimate_of(evolve, settings)
     assert calls(found, "judge") == calls(found, "any")
-    some = estimate_of(evolve, msgspec.structs.replace(settings, stops=Stops(asks=50)))
-    judging = 10 + 20
-    assert calls(some, "judge").low == pytest.approx(25 + judging), "a limit holds for both"
+    limited = msgspec.structs.replace(settings, stops=Stops(asks=200), ablation=False)
+    some = estimate_of(evolve, limited)
+    most = calls(some, "judge").high + calls(some, "any").high
+    tested = 2 * 2 * len(limited.problems.test)
+    assert most == pytest.approx(200 + tested), "a limit holds for both"

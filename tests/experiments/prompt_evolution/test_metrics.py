@@ -21,7 +21,8 @@ from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
-from groundswell.experiments.prompt_evolution.settings import MIX, Evolution, Stops
+from groundswell.experiments.prompt_evolution.racing import Rules
+from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 from tests.experiments.prompt_evolution.stage import SMALL, Emulated, evolved
 
@@ -34,7 +35,7 @@ from groundswell.experiments.prompt_evolution.metrics import metric
 """
 RIGHT = """def own(reply, problem):
     found = extracted(reply)
-    return WORTH if found and same_number(found, problem.answer) else 0.0
+    return 1.0 if found and same_number(found, problem.answer) else WORTH
 """
 ODD = """def own(reply, problem):
     return WORTH if problem.question in ODD else 1.0
@@ -49,9 +50,12 @@ EMBEDDED = """async def own(trial, reply, problem):
 """
 CALM = msgspec.structs.replace(
     SMALL,
-    operators={name: weight for name, weight in MIX.items() if name in (*MUTATIONS, *CROSSOVERS)},
+    operators=dict.fromkeys((*MUTATIONS, *CROSSOVERS), 1.0),
+    adapt=False,
+    polish=False,
     problems=generated(sizes=Sizes(10, 5, 8), seed=7),
     max_generations=2,
+    rules=Rules(racing=False),
     baselines=("random",),
 )
 """An evolution without a writer, in which genomes depend on who is better alone, not on by how much."""
@@ -102,7 +106,7 @@ def told(summary: Summary) -> Analysis:
 def test_a_metric_that_was_edited_is_refused_or_everything_is_scored_anew_without_asking(
     tmp_path: Path, own: Own
 ) -> None:
-    name, model = own(RIGHT.replace("WORTH", "1.0")), Emulated()
+    name, model = own(RIGHT.replace("WORTH", "0.0")), Emulated()
 
     async def main() -> tuple[Summary, Summary]:
         async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
@@ -124,12 +128,12 @@ def test_a_metric_that_was_edited_is_refused_or_everything_is_scored_anew_withou
     assert again.asks.replayed >= first.trials.planned, "all trials were gone through again"
     assert [each.genome for each in after.evolution.members] == [each.genome for each in before.evolution.members]
     for one, other in zip(before.tested, after.tested, strict=True):
-        assert other.scores == tuple(score and score / 4 for score in one.scores)
-        assert any(other.scores)
+        assert other.scores == tuple(score or 0.25 for score in one.scores)
+        assert 0.25 in other.scores
 
 
 def test_an_edit_that_makes_others_win_asks_for_what_is_new_alone(tmp_path: Path, own: Own) -> None:
-    name, model = own(RIGHT.replace("WORTH", "1.0")), Emulated()
+    name, model = own(RIGHT.replace("WORTH", "0.0")), Emulated()
 
     async def main() -> tuple[Summary, Summary]:
         async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
@@ -144,7 +148,7 @@ def test_an_edit_that_makes_others_win_asks_for_what_is_new_alone(tmp_path: Path
 
 
 def test_one_that_goes_on_is_refused_too(tmp_path: Path, own: Own) -> None:
-    name = own(RIGHT.replace("WORTH", "1.0"))
+    name = own(RIGHT.replace("WORTH", "0.0"))
     few = groundswell.RunOptions(limits=groundswell.Limits(calls=60))
 
     async def session(**how: Any) -> Summary:
@@ -156,7 +160,7 @@ def test_one_that_goes_on_is_refused_too(tmp_path: Path, own: Own) -> None:
     with pytest.raises(SourceChanged, match="prompt_evolution/metrics/metric_"):
         asyncio.run(session())
     changed = told(asyncio.run(session(accept_changes=True)))
-    assert {score for each in changed.evolution.members for score in each.scores} == {0.0, 0.25}, "of one kind"
+    assert {score for each in changed.evolution.members for score in each.scores} == {0.25, 1.0}, "of one kind"
 
 
 def test_a_metric_that_asks_a_model(tmp_path: Path, own: Own) -> None:
@@ -182,10 +186,14 @@ def test_what_a_metric_asks_is_counted_with_what_a_search_spends(tmp_path: Path,
 
 
 def test_a_limit_on_asks_holds_for_those_of_a_metric(tmp_path: Path, own: Own) -> None:
-    """From the first birth on, whatever a problem takes."""
-    settings = msgspec.structs.replace(CALM, stops=Stops(asks=60), genome_batch_size=8, baselines=())
-    found = asyncio.run(evolved(tmp_path / "runs.db", Judge(), with_metric(own(JUDGED), settings))).evolution
-    assert 60 <= found.asks <= 60 + 2 * len(CALM.problems.train)
+    stops, model = Stops(asks=200), Judge()
+    settings = msgspec.structs.replace(CALM, stops=stops, rules=Rules(), baselines=(), ablation=False)
+    settings = msgspec.structs.replace(settings, max_generations=None, population_size=None)
+    found = asyncio.run(evolved(tmp_path / "runs.db", model, with_metric(own(JUDGED), settings))).evolution
+    assert found.why == "its budget of 200 requests covers no further candidate"
+    tested = {each.question for each in CALM.problems.test}
+    asked = [each for each in model.asked if each.messages[-1].content not in tested]
+    assert 2 * len(CALM.problems.train) < found.asks < len(asked) <= 200 + len(tested), "judges of the test beside"
 
 
 def test_a_metric_may_ask_a_model_that_embeds_and_does_not_talk(tmp_path: Path, own: Own, monkeypatch: Any) -> None:
@@ -210,7 +218,7 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
     def price(model: str, usage: Usage, transport: str) -> float | None:
         return {"judge": 1e-4, "any": 0.0}[model] * (usage.input_tokens + usage.output_tokens)
 
-    settings = msgspec.structs.replace(with_metric(own(JUDGED)), stops=Stops(usd=0.05), baselines=())
+    settings = msgspec.structs.replace(with_metric(own(JUDGED)), stops=Stops(usd=0.3), baselines=())
 
     def found(store: str, prices: Prices) -> Summary:
         async def main() -> Summary:
@@ -219,11 +227,14 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
 
         return asyncio.run(main())
 
-    search = told(found("known.db", price)).evolution
-    assert search.why == "the limit of $0.05 is reached"
+    summary = found("known.db", price)
+    search = told(summary).evolution
+    assert re.search(r"^its budget of \d+ requests or \$0.30 covers no further candidate$", search.why)
+    assert summary.cost.usd is not None
+    assert summary.cost.usd <= 0.3
     assert search.usd == pytest.approx(1e-4 * 22 * search.asks / 2)
     assert {each.usd for each in search.finalists} == {0.0}, "a judge is no cost of the prompt"
-    with pytest.raises(SettingsError, match=r"usd 0\.05: the price of judge is unknown"):
+    with pytest.raises(SettingsError, match=r"usd 0\.3: the price of judge is unknown"):
         found("unknown.db", lambda model, usage, transport: None if model == "judge" else 0.0)
 
 

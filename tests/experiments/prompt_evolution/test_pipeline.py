@@ -80,8 +80,8 @@ class Gate(Emulated):
 
 def test_nobody_waits_for_another(tmp_path: Path) -> None:
     """More than a batch of genomes, and more than a block of problems: all are asked before there is one reply."""
-    prompts = [f"Solve number {number}." for number in range(CONFIG.genome_batch_size + 2)]
-    config = msgspec.structs.replace(CONFIG, async_batch_size=3, max_concurrent_requests=30)
+    config = msgspec.structs.replace(CONFIG, genome_batch_size=4, async_batch_size=3, max_concurrent_requests=30)
+    prompts = [f"Solve number {number}." for number in range(6)]
     gate = Gate(len(prompts) * len(PROBLEMS.train))
     found = asyncio.run(asyncio.wait_for(_evaluated(tmp_path / "runs.db", prompts, gate, config), 20))
     assert [each.missing for each in found] == [0] * len(prompts)

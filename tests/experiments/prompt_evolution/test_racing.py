@@ -1,8 +1,11 @@
-"""Races: blocks that share the problems out, and comparisons that can be worked out by hand."""
+"""Racing: blocks that cover the problems, and comparisons that can be worked out by hand."""
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -11,111 +14,174 @@ from hypothesis import strategies as st
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.fitness import PLAIN, Weights, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.racing import Racer, Rivals, Rules, behind, blocks, so_bad
+from groundswell.experiments.prompt_evolution.racing import (
+    Racer,
+    Rivals,
+    Rules,
+    blocks,
+    chance_of_better,
+    difference,
+)
+
+RULES = Rules()
+SCORES = st.sampled_from([0.0, 0.5, 1.0])
+SPARSE = st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=12, max_size=12)
 
 
-@given(st.integers(1, 50), st.floats(1, 3), st.integers(1, 300))
-def test_blocks_are_all_problems_in_their_order(block: int, growth: float, problems: int) -> None:
-    found = list(blocks(Rules(block=block, growth=growth), problems))
-    assert [at for each in found for at in each] == list(range(problems))
-    sizes = [len(each) for each in found]
-    assert sizes[0] == min(block, problems)
+def behind(one: Racer, other: Racer, doubt: float = RULES.doubt) -> bool:
+    return chance_of_better(one, other, other.scores) < doubt
+
+
+@given(st.integers(0, 60), st.integers(1, 50), st.floats(1, 3), st.integers(1, 300))
+def test_blocks_begin_with_the_gate_and_end_with_all_problems(
+    gate: int, block: int, growth: float, problems: int
+) -> None:
+    found = list(blocks(Rules(growth=growth), gate, block, problems))
+    assert found[0] == min(gate or block, problems)
+    assert found[-1] == problems
+    assert found == sorted(set(found)), "each block has new problems"
+    sizes = [end - start for start, end in pairwise(found)]
     assert sizes[:-1] == sorted(sizes[:-1])
 
 
 def test_without_racing_there_is_one_block() -> None:
-    assert list(blocks(Rules(racing=False, block=5), 30)) == [range(30)]
+    assert list(blocks(Rules(racing=False), 8, 5, 30)) == [30]
 
 
-@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=8))
-def test_how_bad_differences_are_is_close_to_what_all_signs_say(differences: list[float]) -> None:
-    """Beside the exact answer, in which every difference has either sign; of what is exactly as bad, half counts."""
-    total = sum(differences)
-    sums = [sum(s * abs(d) for s, d in zip(signs, differences, strict=True)) for signs in _signs(len(differences))]
-    exact = (sum(each < total for each in sums) + sum(each == total for each in sums) / 2) / len(sums)
-    assert so_bad(differences) == pytest.approx(exact, abs=0.11)
+@pytest.mark.parametrize(
+    ("one", "other", "strata", "expected"),
+    [
+        ([1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0], 0.0),
+        ([None, None, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0], 0.25),
+        ([1, None, 1, None], [1, 1, 0, 0], [1, 1, 0, 0], 0.5),
+        ([None, None, None, 1], [1, 1, 1, 0], [1, 1, 1, 0], 0.25),
+        ([0, 1], [1, 1], [1, None], -1.0),
+        ([], [1, 1], [1, 1], 0.0),
+    ],
+    ids=["all seen", "half of the failures", "one of each", "the only failure", "unknown to the parent", "nothing"],
+)
+def test_a_difference_weighs_what_the_parent_solves_and_fails_by_their_number(
+    one: list[float | None], other: list[float | None], strata: list[float | None], expected: float
+) -> None:
+    assert difference(Racer(one), Racer(other), strata)[0] == pytest.approx(expected)
 
 
-def _signs(n: int) -> list[tuple[int, ...]]:
-    return list(product((-1, 1), repeat=n))
+@pytest.mark.parametrize("more", [0, 12], ids=["gate", "gate and a block"])
+def test_a_redrawn_parent_is_not_better_although_the_gate_has_its_failures(more: int) -> None:
+    """The child is as good as its parent. The plain mean on the gate says otherwise; the stratified one does not."""
+    draw, problems = Random(1), 40
+    plain, stratified = list[float](), list[float]()
+    for _ in range(2_000):
+        chances = [draw.betavariate(3, 1) for _ in range(problems)]
+        parent, whole = (_drawn(chances, draw) for _ in range(2))
+        failed = [at for at in range(problems) if not parent[at]]
+        solved = [at for at in range(problems) if parent[at]]
+        met = {*draw.sample(failed, min(5, len(failed))), *draw.sample(solved, min(3, len(solved)))}
+        met |= set(draw.sample([at for at in range(problems) if at not in met], more))
+        child = [score if at in met else None for at, score in enumerate(whole)]
+        plain.append(fmean(whole[at] - parent[at] for at in met))
+        stratified.append(difference(Racer(child), Racer(parent), parent)[0])
+    assert fmean(plain) > 0.04
+    assert fmean(stratified) == pytest.approx(0, abs=0.02)
 
 
-def test_who_is_behind() -> None:
-    best = Racer([1.0] * 10)
-    assert not behind(Racer([1.0] * 10), best, 0.25)
-    assert behind(Racer([0.0, *[1.0] * 9]), best, 0.25)
-    assert not behind(Racer([0.0, *[1.0] * 9]), best, 0.1)
-    assert not behind(Racer([1.0] * 5), Racer([0.0] * 10), 0.25)
+def _drawn(chances: Sequence[float], draw: Random) -> list[float]:
+    return [float(draw.random() < chance) for chance in chances]
+
+
+@given(st.lists(st.tuples(SCORES, SCORES), max_size=30), SPARSE)
+def test_the_chances_of_two_add_up_to_one(pairs: list[tuple[float, float]], strata: list[float | None]) -> None:
+    one, other = Racer([mine for mine, _ in pairs]), Racer([theirs for _, theirs in pairs])
+    whole = chance_of_better(one, other, strata) + chance_of_better(other, one, strata)
+    assert whole == pytest.approx(1)
+    assert chance_of_better(one, one, strata) == 0.5
+
+
+@given(st.integers(2, 40))
+def test_more_problems_of_the_same_kind_are_more_evidence(problems: int) -> None:
+    parent = Racer([1.0, 0.0] * problems)
+    chances = [chance_of_better(Racer([0.0] * seen), parent, parent.scores) for seen in (problems, 2 * problems)]
+    assert 0.5 > chances[0] > chances[1]
 
 
 def test_a_race_has_three_ends() -> None:
-    good, fair, poor = Racer([1.0] * 40), Racer([1.0, 0.0] * 20), Racer([0.0] * 40)
-    rivals = Rivals.of([good] * 6 + [fair] * 3 + [poor] * 6, 40)
+    good, fair = Racer([1.0] * 40), Racer([1.0, 0.0] * 20)
+    rivals = Rivals.of([fair], [good] * 6 + [fair] * 3)
     assert rivals is not None
-    assert rivals.standing(Racer([0.0] * 10), 0.25) == "behind"
-    assert rivals.standing(Racer([1.0, 0.0] * 5), 0.25) == "middling"
-    assert rivals.standing(Racer([1.0] * 10), 0.25) == "ahead"
-    assert rivals.expected([1.0, 0.0] * 5) == pytest.approx(0.5)
+    assert rivals.standing(Racer([0.0] * 10), RULES) == "behind"
+    assert rivals.standing(Racer([1.0, 0.0] * 5), RULES) == "middling"
+    assert rivals.standing(Racer([1.0] * 10), RULES) == "ahead"
+    assert rivals.expected(Racer([1.0, 0.0] * 5)) == pytest.approx(0.5)
+
+
+def test_a_child_of_two_must_not_be_behind_either() -> None:
+    fair, good = Racer([1.0, 0.0] * 20), Racer([1.0] * 40)
+    rivals = Rivals.of([fair, good], [good])
+    assert rivals is not None
+    assert rivals.standing(Racer([1.0, 0.0] * 10), RULES) == "behind"
 
 
 @pytest.mark.parametrize(("tokens", "standing"), [(10, "ahead"), (60, "middling"), (100, "behind")])
 def test_where_fitness_is_more_than_accuracy_races_are_about_all_of_it(tokens: int, standing: str) -> None:
-    """Of equal accuracy, all of them: who writes more than the middle is behind it, who writes less is ahead."""
+    """The parent writes 80 tokens, the best 50. All are equally accurate."""
     weights, right = Weights(accuracy=0.5, efficiency=0.5), (1.0, 0.0) * 5
 
     def born(used: int) -> Racer:
         return Racer(right, worth(Genome("Solve."), right, used, 100, 1.0).beside(weights))
 
-    rivals = Rivals.of([born(used) for used in [*[50] * 5, *[80] * 5, *[90] * 3]], 10)
+    rivals = Rivals.of([born(80)], [born(used) for used in (50, 50, 80, 90)])
     assert rivals is not None
-    assert rivals.standing(born(tokens), 0.25) == standing
+    assert rivals.standing(born(tokens), RULES) == standing
 
 
 @given(st.integers(1, 200), st.floats(0.01, 1), st.sampled_from([0.0, 0.007, 0.5, 1.0]))
-def test_what_is_no_matter_of_luck_is_no_evidence_by_its_number(problems: int, weight: float, score: float) -> None:
-    """However often the same small thing is met, it is one thing; and rounding is nothing at all."""
-    one, other = (score,) * problems, (score,) * problems
-    assert not behind(Racer(one, -0.0001), Racer(other), 0.25)
-    third = [sum([each] * 3) / 3 for each in other]
+def test_rounding_is_no_difference(problems: int, weight: float, score: float) -> None:
+    one = (score,) * problems
+    third = [sum([each] * 3) / 3 for each in one]
     assert not behind(Racer(one, weight * 0.3), Racer(third, weight * 0.1 * 3), 0.4)
-    assert not behind(Racer((1.0,) * 20, -0.02), Racer((0.938,) * 20), 0.25), "better at what counts more"
+    assert not behind(Racer((1.0,) * 20, -0.02), Racer((0.938,) * 20)), "better at what counts more"
 
 
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=12))
+@given(st.lists(SCORES, max_size=12))
 def test_where_fitness_is_accuracy_races_are_about_scores(scores: list[float]) -> None:
     assert worth(Genome("Solve."), scores, 10, 100, 1.0).beside(PLAIN) == 0
 
 
-def test_who_met_too_little_is_not_among_the_best() -> None:
-    rivals = Rivals.of([Racer((1.0,)), Racer((0.0, 1.0), 0.5), Racer((1.0, 0.0))], 2)
-    assert rivals == (Racer([2 / 3, 0.5], 1 / 6), Racer([0.5, 0.5], 0.25))
-    assert Rivals.of([Racer((1.0, 1.0)), Racer((0.0, 1.0))], 2) is None
+def test_the_best_are_a_group_if_the_population_is_large_enough() -> None:
+    living = [Racer([1.0, None], 0.5), Racer([0.0, 1.0]), *[Racer([0.0])] * 6]
+    few, many = (Rivals.of([living[0]], living[:count]) for count in (4, 8))
+    assert few is not None
+    assert many is not None
+    assert few.best == Racer([1.0, None], 0.5)
+    assert many.best == Racer([0.5, 1.0], 0.25)
+    assert Rivals.of([living[0]], []) is None
+    assert Rivals.of([], living) is None
 
 
-@given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=12, max_size=12), min_size=3, max_size=20))
-def test_one_who_does_as_the_best_do_is_expected_to_do_as_they_do(living: list[list[float | None]]) -> None:
-    rivals = Rivals.of([Racer(each) for each in living], 12)
+@given(SPARSE, st.lists(SPARSE, min_size=1, max_size=20))
+def test_one_that_does_as_the_best_do_is_expected_to_do_as_they_do(
+    parent: list[float | None], living: list[list[float | None]]
+) -> None:
+    rivals = Rivals.of([Racer(parent)], [Racer(each) for each in living])
     assert rivals is not None
-    best = rivals.best.scores
-    known = [score for score in best if score is not None]
-    if any(score is not None for score in best[:5]):
-        assert rivals.expected(best[:5]) == pytest.approx(sum(known) / len(known))
-    assert rivals.standing(rivals.best, 0.25) != "middling"
+    known = [score for score in rivals.best.scores if score is not None]
+    if known:
+        assert rivals.expected(rivals.best) == pytest.approx(fmean(known))
+    assert rivals.standing(rivals.best, RULES) != "middling"
 
 
 def test_what_is_missing_is_not_compared() -> None:
-    assert not behind(Racer([None, None, 1.0]), Racer([1.0, 1.0, None]), 0.25)
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), max_size=30))
-def test_of_two_at_most_one_is_behind(pairs: list[tuple[float, float]]) -> None:
-    one, other = Racer([mine for mine, _ in pairs]), Racer([theirs for _, theirs in pairs])
-    assert not (behind(one, other, 0.49) and behind(other, one, 0.49))
+    assert chance_of_better(Racer([None, None, 1.0]), Racer([1.0, 1.0, None]), [1.0, 1.0, 1.0]) == 0.5
 
 
 @pytest.mark.parametrize(
     ("rules", "message"),
-    [({"block": 0}, "block 0"), ({"growth": 0.5}, "growth 0.5"), ({"doubt": 0.5}, "doubt 0.5")],
+    [
+        ({"block": 0}, "block 0"),
+        ({"growth": 0.5}, "growth 0.5"),
+        ({"doubt": 0.6}, "doubt 0.6"),
+        ({"hopeless": 0}, "hopeless 0"),
+    ],
 )
 def test_rules_that_make_no_sense(rules: dict[str, float], message: str) -> None:
     with pytest.raises(SettingsError, match=message):

@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from math import ceil
 from random import Random
 
 import msgspec
 
 from groundswell.engine.run import Run
-from groundswell.errors import RunError
+from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
@@ -128,13 +129,20 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: B
 
 
 def _purse(settings: Evolution) -> Purse:
-    """The budget of a search without the requests for choosing and polishing its winner."""
-    shape = settings.shape
-    if shape.asks is None:
+    """The budget of a search. The evaluations for choosing and polishing its winner are reserved."""
+    asks, usd, models = settings.shape.asks, settings.stops.usd, len(settings.models)
+    if asks is None:
         return Purse()
-    usd = settings.stops.usd
-    choosing = (shape.finalists + 1 + settings.polish) * shape.validation * len(settings.models) + settings.polish
-    return Purse(max(shape.asks // 2, shape.asks - choosing), usd and usd / (1 + len(settings.baselines)))
+    least = settings.reserved * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    if asks < least:
+        raise SettingsError(
+            f"asks {asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
+            "validation set",
+            field="asks",
+        )
+    searches = 1 + len(settings.baselines)
+    tested = len(settings.problems.test) * (searches + 1) / searches
+    return Purse(asks, usd and usd / searches, settings.reserved, ceil(tested))
 
 
 async def _chosen(search: Search, why: str) -> Searched:

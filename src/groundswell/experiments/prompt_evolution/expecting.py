@@ -17,7 +17,7 @@ from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import blocks
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, GATE
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, GATE, PROMOTED
 from groundswell.experiments.prompt_evolution.settings import ABLATED, MOST_PARTS, Evolution
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
@@ -33,8 +33,6 @@ CHARACTERS = 4
 """Characters per token."""
 LONG = 4_000
 """Length of a long prompt that a model writes, in characters."""
-UNSPENT = 0.8
-"""Share of a budget that is used at least: the rest may not cover another candidate."""
 ONE = Range(1, 1)
 LETTER = "x"
 """Filler for prompts that are not written yet."""
@@ -65,22 +63,26 @@ def expected_evolution(settings: Evolution) -> Estimate:
 
 def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
     """Estimate the evolution itself. An evaluation takes `each` requests: more than one if the metric asks a model."""
-    shape, gate, whole = settings.shape, _first(settings), float(settings.whole)
+    shape, gate, whole, models = settings.shape, _first(settings), float(settings.whole), len(settings.models)
+    fewest = fewest_births(settings)
     if shape.asks is not None:
-        asks = Range(UNSPENT * shape.asks, shape.asks)
-        births = Range(asks.low / (1 + 2 * whole), asks.high / (1 + gate))
+        left = settings.reserved * models + _unspent(settings)
+        low = max(models, min(shape.asks - left * each.high, fewest * gate))
+        high = max(low, shape.asks - settings.reserved * models * each.low)
+        births = Range(low / (1 + 2 * whole), min(high / (1 + gate), shape.births or inf))
         written = _drawn(births, settings)
-        solved = Range(max(0.0, asks.low - written.high) / each.high, asks.high / each.low)
+        solved = Range(max(0.0, low - written.high) / each.high, high / each.low)
     else:
-        births = Range(fewest_births(settings), shape.births or fewest_births(settings))
+        births = Range(fewest, shape.births or fewest)
         written = _drawn(births, settings)
         solved = Range(births.low * gate, births.high * whole)
-    turns = Range(births.low / shape.window, ceil(births.high / shape.window) * (_blocks(settings) + 1))
+    each_birth = _blocks(settings) + settings.rules.racing + (written.high > 0)
+    turns = Range(births.low / shape.window, ceil(births.high / shape.window) * each_birth)
     return Asks(solved, written, turns)
 
 
-def fewest_births(settings: Evolution) -> int:
-    """The minimum number of births, if no budget ends the evolution."""
+def fewest_births(settings: Evolution) -> float:
+    """The minimum number of births, if no budget in requests ends the evolution."""
     stops, shape = settings.stops, settings.shape
     ends = [] if shape.births is None else [shape.births]
     on_their_way = shape.window - 1
@@ -89,20 +91,26 @@ def fewest_births(settings: Evolution) -> int:
     if stops.least_spread is not None:
         ends.append(shape.population_size + on_their_way)
     if stops.target is not None or stops.usd is not None or stops.seconds is not None:
-        ends.append(1 + on_their_way)
-    return min(ends, default=1)
+        ends.append(min(len(settings.seeds), shape.window))
+    return min(ends, default=inf)
 
 
 def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
     """Estimate a baseline search. Evaluations that it shares with the evolution, such as the seeds, count once."""
     each = _model_share(settings) * (1 + DEEPEST) / 2 if name == "random" else 1.0
     window, whole, first = settings.shape.window, settings.whole, _first(settings)
-    low, high = UNSPENT * main.whole.low, main.whole.high
+    low, high = max(0.0, main.whole.low - _unspent(settings)), main.whole.high
     solved = Range(low * first / (first + each), high * whole / (whole + each))
     written = Range(low * each / (whole + each), high * each / (first + each))
     births = Range(low / (whole + each), high / (first + each))
-    turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + ceil(each)))
+    each_birth = _blocks(settings) + settings.rules.racing + ceil(each)
+    turns = Range(births.low / window, ceil(births.high / window) * each_birth)
     return Asks(solved, written, turns)
+
+
+def _unspent(settings: Evolution) -> int:
+    """The most that a search leaves of its budget: what one more birth might need."""
+    return (1 + PROMOTED) * settings.whole + DEEPEST + 1
 
 
 def expected_judging(settings: Evolution) -> Asks:
@@ -137,7 +145,8 @@ def _model_share(settings: Evolution) -> float:
 
 def _drawn(births: Range, settings: Evolution) -> Range:
     """How many of these births use a model operator. The share changes if rates adapt to what has worked."""
-    share = _model_share(settings)
+    share, seeds = _model_share(settings), len(settings.seeds)
+    births = Range(max(0.0, births.low - seeds), max(0.0, births.high - seeds))
     if settings.adapt and 0 < share < 1:
         return Range(0.0, births.high)
     low, high = (SURE * sqrt(each * share * (1 - share)) for each in (births.low, births.high))

@@ -127,9 +127,9 @@ def blocks(rules: Rules, gate: int, first: int, problems: int) -> Iterator[int]:
     if not rules.racing:
         yield problems
         return
-    if 0 < gate < problems:
-        yield gate
-    end, size = gate, float(first)
+    end, size = min(gate, problems), float(first)
+    if end:
+        yield end
     while end < problems:
         end = min(problems, end + round(size))
         yield end

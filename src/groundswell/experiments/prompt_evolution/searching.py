@@ -77,6 +77,10 @@ class Purse(NamedTuple):
 
     asks: int | None = None
     usd: float | None = None
+    reserved: int = 0
+    """Evaluations on the validation set after the search that the budget must cover too."""
+    tested: int = 0
+    """Evaluations on the held-out test that `usd` must cover too."""
 
 
 UNLIMITED = Purse()
@@ -228,21 +232,24 @@ class Search:
 
     def _affords(self, purse: Purse, number: int, promised: float) -> bool:
         """Whether the budget covers one more birth, besides the requests promised to births in progress."""
-        most = promised + self._most(number)
+        most = promised + self._most(number) + purse.reserved * self._each
         if purse.asks is not None and self.asks + most > purse.asks:
             return False
-        if purse.usd is None:
+        if purse.usd is None or not self.asks:
             return True
-        each = (self.usd or 0.0) / self.asks if self.asks else 0.0
-        return (self.usd or 0.0) + most * each <= purse.usd
+        usd, best = self.usd or 0.0, self.population.best
+        rate = usd / self.asks
+        if best is not None and best.asks:  # a better prompt is often longer
+            rate = max(rate, (best.usd or 0.0) / best.asks)
+        return usd + (most + purse.tested * self._each) * rate <= purse.usd
 
     def _most(self, number: int) -> float:
         """The maximum number of requests of a birth."""
         if number < len(self.settings.seeds):
-            return LEAST * self._each
-        reach = self._reach(self.state)
-        top = self.population.members[:PROMOTED]
-        later = sum(reach - each.seen for each in top if not _whole(each, reach))
+            return self._each * (LEAST if self.settings.rules.racing else len(self.train))
+        state = self.state_for(number)
+        reach, top = self._reach(state), state.population.members[:PROMOTED]
+        later = sum(_unseen(each, reach) for each in top if not _whole(each, reach))
         return DEEPEST * (self.size is None) + 1 + self._each * (reach + later)
 
     @property
@@ -255,7 +262,9 @@ class Search:
         whole = len(self.train)
         if not self.settings.rules.racing:
             return whole
-        most = whole if purse.asks is None else int(purse.asks / self._each / len(self.settings.seeds))
+        most = whole
+        if purse.asks is not None:
+            most = int((purse.asks / self._each - purse.reserved) / len(self.settings.seeds))
         return max(1, min(whole, LEAST, most))
 
     def _reach(self, state: State) -> int:
@@ -353,7 +362,7 @@ class Search:
         made_for = failed if plan.operators[0] == "reflect" else ()
         for step, operator in enumerate(plan.operators):
             if operator in PARENTS:
-                shown = (failed, solved) if operator == "reflect" and step == 0 else ((), ())
+                shown = (failed, solved) if operator == "reflect" else ((), ())
                 try:
                     written = await self._written(f"{number}/{step}", operator, (one, other), parent, *shown)
                 except TrialMissing as error:
@@ -562,7 +571,8 @@ class Search:
             spent = self.examiner.spent(genome, "train", new)
             races = races.and_(spent)
             counted.update(new)
-            self._met, self._met_for = self._met + len(new), self._met_for + spent.asks
+            self._met += sum(not self.examiner.cell(genome, "train", at).given for at in new)
+            self._met_for += spent.asks
             if genome.text != text:
                 self.saved_by_racing -= spent.asks
         each = self._each
@@ -623,6 +633,11 @@ def demonstration(problem: Problem, reply: str = "") -> str:
 def _whole(member: Member, reach: int) -> bool:
     """Whether a member was evaluated on all problems in use."""
     return member.fate == "lives" and len(member.scores) >= reach
+
+
+def _unseen(member: Member, reach: int) -> int:
+    """The number of problems in use that a member was not evaluated on."""
+    return reach - sum(score is not None for score in member.scores[:reach])
 
 
 def _placed(numbers: Sequence[int], cells: Sequence[Cell]) -> list[Cell]:

@@ -155,7 +155,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         population = self.population_size or (50 if own else _between(calls**0.5 / 10, 5, 8))
         least = min(len(self.problems.validation), VALIDATED)
         share = CHOOSING * calls
-        finalists = self.finalists or (10 if own else _between(share / least, 2, 10))
+        finalists = self.finalists or (10 if own and asks is None else _between(share / least, 2, 10))
         return Shape(
             asks,
             population * self.max_generations if self.max_generations is not None else None,
@@ -165,13 +165,28 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             finalists,
             len(self.problems.validation)
             if asks is None
-            else min(len(self.problems.validation), max(least, int(share / finalists))),
+            else min(
+                len(self.problems.validation),
+                max(least, int(share / finalists)),
+                max(1, int(calls / 2 / (finalists + 2))),  # at most half of a small budget
+            ),
         )
+
+    @property
+    def births(self) -> int | None:
+        """The number of candidates of the evolution; None if a budget ends it."""
+        return self.shape.births
 
     @property
     def whole(self) -> int:
         """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
+
+    @property
+    def reserved(self) -> int:
+        """The number of evaluations that choose and polish the winner of a search, counting a written prompt as one."""
+        shape = self.shape
+        return (shape.finalists + 1 + self.polish) * shape.validation + self.polish
 
     @property
     def by(self) -> str:

@@ -4,7 +4,7 @@ sequential   one request after the other, with the HTTP client only
 batches      batches of genomes and of problems, with a barrier after each; HTTP client only
 pooled       every genome on every problem, with a fixed concurrency; HTTP client only
 engine       every genome on every problem, through the engine with its journal
-raced        the same genomes with racing: clearly worse genomes are dropped early
+raced        the same genomes with racing: those that are clearly worse than the first are dropped early
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from groundswell.engine.run import Run
 from groundswell.errors import RunError
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.costs import Costs
-from groundswell.experiments.prompt_evolution.evolving import evolved
 from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import number
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.searching import Search
+from groundswell.experiments.prompt_evolution.racing import Racer, Rivals, Rules, blocks
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
 from groundswell.experiments.prompt_evolution.tokens import MUTATIONS
@@ -224,11 +222,25 @@ async def engine(run: Run, workload: Workload, settings: Evolution) -> Scores:
 
 
 async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
-    """The given genomes with racing, as in an evolution."""
+    """The given genomes with racing: all but the first are dropped as soon as they are clearly worse than it."""
+    found, problems = Scores(), len(workload.problems)
     with closing(_examiner(run, settings)) as examiner:
-        search = Search(run, settings, examiner, "races", len(workload.genomes))
-        await search.run(evolved, lambda it: "all genomes evaluated" if it.started == len(workload.genomes) else "")
-    return {(member.born, problem): score for member in search.members for problem, score in enumerate(member.scores)}
+
+        async def seen(number: int, end: int) -> Racer:
+            cells = await examiner.met(workload.genomes[number], "train", range(end))
+            found.update({(number, at): cell.score for at, cell in enumerate(cells)})
+            return Racer([cell.score for cell in cells])
+
+        first = await seen(0, problems)
+        rivals = Rivals([first], first)
+
+        async def race(number: int) -> None:
+            for end in blocks(settings.rules, 0, settings.shape.block, problems):
+                if rivals.standing(await seen(number, end), settings.rules) != "ahead":
+                    break
+
+        await asyncio.gather(*(race(number) for number in range(1, len(workload.genomes))))
+    return found
 
 
 def _examiner(run: Run, settings: Evolution) -> Examiner:
