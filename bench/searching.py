@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import importlib.util
 import logging
 import os
@@ -243,9 +244,9 @@ def gepa(
     landscape: Landscape, budgets: Sequence[int], seed: int, *, validation: int, selection: str = "pareto"
 ) -> Iterator[tuple[int, Point]]:
     """GEPA. One run gives the results of all budgets, because only the end of a run depends on its budget."""
-    from gepa import gepa_utils, optimize  # type: ignore[import-not-found]
-    from gepa.core.adapter import EvaluationBatch  # type: ignore[import-not-found]
-
+    peer: Any = importlib.import_module("gepa")
+    gepa_utils: Any = importlib.import_module("gepa.gepa_utils")
+    batch_of: Any = importlib.import_module("gepa.core.adapter").EvaluationBatch
     models, problems = Models(landscape), landscape.problems(seed, TRAIN, VALIDATION, 1)
     found: dict[int, Point] = {}
     if not isinstance(gepa_utils.remove_dominated_programs, Remembered):
@@ -258,7 +259,7 @@ def gepa(
 
         def evaluate(self, batch: list[Problem], candidate: dict[str, str], capture_traces: bool = False) -> Any:
             replies = [models.solve(candidate["prompt"], each) for each in batch]
-            return EvaluationBatch(
+            return batch_of(
                 outputs=replies,
                 scores=[float(is_right(reply, each)) for reply, each in zip(replies, batch, strict=True)],
                 trajectories=list(zip(batch, replies, strict=True)) if capture_traces else None,
@@ -291,7 +292,7 @@ def gepa(
             found.update((each, (best, models.calls, models.written)) for each in due)
         return len(found) == len(budgets)
 
-    optimize(
+    peer.optimize(
         seed_candidate={"prompt": landscape.seed_prompt},
         trainset=list(problems.train),
         valset=list(problems.validation[:validation]),

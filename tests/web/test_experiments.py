@@ -13,7 +13,7 @@ from groundswell import Command, Experiment
 from tests.web.own_experiment import Options, count_to
 from tests.web.scene import Api, gated, serving
 
-GAME = {"models": ["emulated/keeper", "emulated/leaker:0.6"], "interactions": 8, "messages": 4}
+GAME: dict[str, Any] = {"models": ["emulated/keeper", "emulated/leaker:0.6"], "interactions": 8, "messages": 4}
 PLAY = "/experiments/secret-game/play"
 
 

@@ -341,7 +341,7 @@ class Evolve(Teleprompter):  # type: ignore[misc]
         if ended.analysis is None:
             raise RunError(f"the search is not complete: {ended.error or ended.status}. Run it again to continue it")
         self.analysis = msgspec.convert(ended.analysis, Analysis)
-        return instructed(student, split(self.analysis.evolution.winner.genome.text, texts))
+        return instructed(student, split(self.analysis.deployed.genome.text, texts))
 
 
 class _Work:

@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 def lacks(cells: Sequence[Cell]) -> bool:
     """Whether too many problems are missing to compare the rest."""
     scored = [cell.score for cell in cells if not cell.given]
-    return sum(score is None for score in scored) > MOST_MISSING * len(scored)
+    return not scored or sum(score is None for score in scored) > MOST_MISSING * len(scored)
 
 
 class Examiner:
