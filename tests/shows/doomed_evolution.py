@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, cast
 
@@ -19,10 +20,9 @@ from groundswell.engine.records import Via
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, Part
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.searching import Search
+from groundswell.experiments.prompt_evolution.searching import Birth, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
 
 NAME, STORE, CAP, SEED = "r", "runs.db", 16, 1
@@ -48,12 +48,12 @@ def doom(moment: str, number: int) -> None:
     """See to it that this process dies then."""
     calls, fold, met = count(1), Search._fold, Examiner.met
 
-    def folding(search: Search, child: Member) -> None:
+    def folding(search: Search, birth: Birth) -> None:
         if next(calls) == number:
             die()
-        fold(search, child)
+        fold(search, birth)
 
-    async def meeting(examiner: Examiner, genome: Genome, part: Part, numbers: range) -> list[Cell]:
+    async def meeting(examiner: Examiner, genome: Genome, part: Part, numbers: Iterable[int]) -> list[Cell]:
         if part == "test" and next(calls) == number:
             die()
         return await met(examiner, genome, part, numbers)
