@@ -170,15 +170,15 @@ HARD = member((1.0, 0.0) * 10)
 @pytest.mark.parametrize(
     ("evaluations", "best", "reach"),
     [
-        (0, HARD, 20),
-        (800, HARD, 20),
-        (801, HARD, 30),
-        (1_201, HARD, 45),
-        (1_801, HARD, 60),
+        (0, HARD, 16),
+        (640, HARD, 16),
+        (641, HARD, 24),
+        (961, HARD, 36),
+        (1_441, HARD, 54),
         (99_999, HARD, 60),
-        (0, member((1.0,) * 18 + (0.0,) * 2), 30),
-        (0, member((1.0,) * 29 + (0.0,)), 45),
-        (0, None, 20),
+        (0, member((1.0,) * 14 + (0.0,) * 2), 24),
+        (0, member((1.0,) * 23 + (0.0,)), 36),
+        (0, None, 16),
     ],
 )
 def test_a_search_begins_with_few_problems_and_uses_more_if_it_can(

@@ -31,7 +31,7 @@ from groundswell.experiments.prompt_evolution.metrics import metric
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.problems import Problem, Sizes, generated
 from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, PROMOTED, UNLIMITED, Plan, Purse, Search
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, LEAST, PROMOTED, UNLIMITED, Plan, Purse, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
@@ -166,8 +166,10 @@ def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
     one, other = ({at for at, score in enumerate(each.scores) if score is not None} for each in twins)
     assert one != other
     assert [each.asks for each in twins] == [len(one), len(other - one)]
-    assert search.asks == problems + len(one | other) < 2 * problems
-    assert (search.saved_by_racing, search.saved_as_known) == (problems - len(one), problems)
+    seeds = len(settings.seeds) * min(problems, LEAST)
+    assert search.asks == seeds + len(one | other) < seeds + problems
+    assert search.saved_by_racing == 2 * problems - seeds - len(one)
+    assert search.saved_as_known == problems
 
 
 def test_of_twins_one_lives(tmp_path: Path) -> None:

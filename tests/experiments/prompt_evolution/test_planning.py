@@ -20,7 +20,16 @@ from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Member, Population
 from groundswell.experiments.prompt_evolution.problems import Problem, Sizes, generated
-from groundswell.experiments.prompt_evolution.searching import Purse, Record, Search, State, demonstration
+from groundswell.experiments.prompt_evolution.searching import (
+    GATE,
+    KEPT,
+    LEAST,
+    Purse,
+    Record,
+    Search,
+    State,
+    demonstration,
+)
 from groundswell.experiments.prompt_evolution.settings import MIX, Evolution, Stops
 from tests.experiments.prompt_evolution.stage import SMALL, Emulated, evolved
 
@@ -149,10 +158,10 @@ def test_the_best_are_promoted_to_all_problems_in_use(tmp_path: Path) -> None:
     )
     found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
     sizes = [len(each.scores) for each in found.members if each.fate == "lives"]
-    assert min(sizes) <= 20 < max(sizes)
+    assert min(sizes) <= LEAST < max(sizes)
     born = {each.born: each for each in found.members}
     best = max((born[each.born] for each in found.finalists), key=lambda each: each.fitness)
-    assert len(best.scores) > 20
+    assert len(best.scores) > LEAST
 
 
 def test_children_see_their_gate_first(tmp_path: Path) -> None:
@@ -160,13 +169,13 @@ def test_children_see_their_gate_first(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, operators={"swap": 1.0}, baselines=(), problems=PROBLEMS)
     found: Analysis = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings))
     members = found.evolution.members
-    dropped = [each for each in members if each.fate == "behind" and each.seen <= 8]
+    dropped = [each for each in members if each.fate == "behind" and each.seen <= GATE + KEPT]
     assert dropped
     for each in dropped:
         parent = members[each.parents[0]]
         kinds = [parent.scores[at] for at, score in enumerate(each.scores) if score is not None]
-        assert kinds.count(1.0) <= 3
-        assert 0 < kinds.count(0.0) <= 5
+        assert kinds.count(1.0) <= KEPT
+        assert 0 < kinds.count(0.0) <= GATE
 
 
 def test_random_edits_take_words_of_the_task(tmp_path: Path) -> None:
