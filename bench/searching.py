@@ -535,7 +535,7 @@ def table(rows: Sequence[Row]) -> list[Cell]:
         both = [one[seed].accuracy - two[seed].accuracy for seed in one if seed in two]
         return interval(both) if both and key[2] != other else None
 
-    order = list(SEARCHES)
+    places, order = list(LANDSCAPES), list(SEARCHES)
     return [
         Cell(
             *key,
@@ -547,7 +547,9 @@ def table(rows: Sequence[Row]) -> list[Cell]:
             over(key, GEPA),
             over(key, RANDOM),
         )
-        for key, (variant, found) in sorted(best.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
+        for key, (variant, found) in sorted(
+            best.items(), key=lambda item: (places.index(item[0][0]), item[0][1], order.index(item[0][2]))
+        )
     ]
 
 
@@ -628,6 +630,9 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         axis.axhline(best, color="grey", linewidth=0.8, linestyle=":")
         axis.set(xscale="log", title=name, xlabel="task calls", ylim=(0, 1))
         axis.grid(alpha=0.2)
+        ticks = sorted({cell.budget for cell in cells})[::2]
+        axis.set_xticks(ticks, [f"{each:,}" for each in ticks], minor=False)
+        axis.minorticks_off()
     axes[0][0].set_ylabel("expected accuracy")
     handles = {
         label: handle for axis in axes[0] for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
