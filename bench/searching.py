@@ -39,6 +39,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -225,6 +226,11 @@ def unguided(landscape: Landscape, budget: int, seed: int, *, problems_each: int
 # Peers
 
 
+def peer(name: str) -> Any:
+    """A module of a peer, which need not be installed."""
+    return import_module(name)
+
+
 class Remembered:
     """The function of GEPA that takes most of its time, which is called again and again with the same Pareto front."""
 
@@ -244,13 +250,11 @@ def gepa(
     landscape: Landscape, budgets: Sequence[int], seed: int, *, validation: int, selection: str = "pareto"
 ) -> Iterator[tuple[int, Point]]:
     """GEPA. One run gives the results of all budgets, because only the end of a run depends on its budget."""
-    peer: Any = importlib.import_module("gepa")
-    gepa_utils: Any = importlib.import_module("gepa.gepa_utils")
-    batch_of: Any = importlib.import_module("gepa.core.adapter").EvaluationBatch
+    library, utils, adapter = (peer(name) for name in ("gepa", "gepa.gepa_utils", "gepa.core.adapter"))
     models, problems = Models(landscape), landscape.problems(seed, TRAIN, VALIDATION, 1)
     found: dict[int, Point] = {}
-    if not isinstance(gepa_utils.remove_dominated_programs, Remembered):
-        gepa_utils.remove_dominated_programs = Remembered(gepa_utils.remove_dominated_programs)
+    if not isinstance(utils.remove_dominated_programs, Remembered):
+        utils.remove_dominated_programs = Remembered(utils.remove_dominated_programs)
 
     class Adapter:
         """One prompt that is evaluated on problems."""
@@ -259,7 +263,7 @@ def gepa(
 
         def evaluate(self, batch: list[Problem], candidate: dict[str, str], capture_traces: bool = False) -> Any:
             replies = [models.solve(candidate["prompt"], each) for each in batch]
-            return batch_of(
+            return adapter.EvaluationBatch(
                 outputs=replies,
                 scores=[float(is_right(reply, each)) for reply, each in zip(replies, batch, strict=True)],
                 trajectories=list(zip(batch, replies, strict=True)) if capture_traces else None,
@@ -292,7 +296,7 @@ def gepa(
             found.update((each, (best, models.calls, models.written)) for each in due)
         return len(found) == len(budgets)
 
-    peer.optimize(
+    library.optimize(
         seed_candidate={"prompt": landscape.seed_prompt},
         trainset=list(problems.train),
         valset=list(problems.validation[:validation]),
@@ -310,14 +314,18 @@ def capo(
     landscape: Landscape, budgets: Sequence[int], seed: int, *, population: int, block: int, blocks: int, shots: int
 ) -> Iterator[tuple[int, Point]]:
     """CAPO. The result for a budget is the best prompt of the last step that ended within it."""
-    import pandas as pd  # type: ignore[import-untyped]
-    from promptolution.llms.base_llm import BaseLLM  # type: ignore[import-not-found]
-    from promptolution.optimizers.capo import CAPO  # type: ignore[import-not-found]
-    from promptolution.predictors.base_predictor import BasePredictor  # type: ignore[import-not-found]
-    from promptolution.tasks.base_task import BaseTask  # type: ignore[import-not-found]
-    from promptolution.utils.callbacks import BaseCallback  # type: ignore[import-not-found]
-    from promptolution.utils.prompt_creation import create_prompts_from_samples  # type: ignore[import-not-found]
-
+    pandas, llms, optimizers, predictors, tasks, callbacks, creation = (
+        peer(name)
+        for name in (
+            "pandas",
+            "promptolution.llms.base_llm",
+            "promptolution.optimizers.capo",
+            "promptolution.predictors.base_predictor",
+            "promptolution.tasks.base_task",
+            "promptolution.utils.callbacks",
+            "promptolution.utils.prompt_creation",
+        )
+    )
     logging.disable(logging.ERROR)
     random.seed(seed)
     np.random.seed(seed)
@@ -326,13 +334,13 @@ def capo(
     known = {each.question: each for each in (*problems.train, *problems.validation)}
     passed: list[Point] = [(landscape.seed_prompt, 0, 0)]
 
-    class Writer(BaseLLM):  # type: ignore[misc]
+    class Writer(llms.BaseLLM):  # type: ignore[misc, name-defined]
         """The model that writes prompts."""
 
         def _get_response(self, prompts: list[str], system_prompts: list[str]) -> list[str]:
             return [models.write(each) for each in prompts]
 
-    class Predictor(BasePredictor):  # type: ignore[misc]
+    class Predictor(predictors.BasePredictor):  # type: ignore[misc, name-defined]
         """The model that solves problems."""
 
         def predict(self, prompts: Any, xs: list[str], system_prompts: Any = None) -> tuple[list[str], list[str]]:
@@ -343,13 +351,13 @@ def capo(
         def _extract_preds(self, preds: list[str]) -> list[str]:
             return [each.rpartition("#### ")[2] for each in preds]
 
-    class Task(BaseTask):  # type: ignore[misc]
+    class Task(tasks.BaseTask):  # type: ignore[misc, name-defined]
         """Problems with right answers."""
 
         def _evaluate(self, xs: list[str], ys: list[str], preds: list[str]) -> Any:
             return np.array([float(y == pred) for y, pred in zip(ys, preds, strict=True)])
 
-    class Record(BaseCallback):  # type: ignore[misc]
+    class Record(callbacks.BaseCallback):  # type: ignore[misc, name-defined]
         """Notes the best prompt after each step."""
 
         def on_step_end(self, optimizer: Any) -> bool:
@@ -359,12 +367,12 @@ def capo(
         def on_train_end(self, optimizer: Any) -> None:
             pass
 
-    frame = pd.DataFrame([{"x": each.question, "y": each.answer} for each in known.values()])
+    frame = pandas.DataFrame([{"x": each.question, "y": each.answer} for each in known.values()])
     task = Task(frame, "x", "y", landscape.seed_prompt, n_subsamples=block, eval_strategy="sequential_block", seed=seed)
     task.task_type = "classification"
     writer = Writer()
-    first = create_prompts_from_samples(task, writer, n_prompts=population - 1)
-    optimizer = CAPO(
+    first = creation.create_prompts_from_samples(task, writer, n_prompts=population - 1)
+    optimizer = optimizers.CAPO(
         Predictor(writer),
         task,
         writer,
@@ -525,7 +533,7 @@ def table(rows: Sequence[Row]) -> list[Cell]:
         both = [one[seed].accuracy - two[seed].accuracy for seed in one if seed in two]
         return interval(both) if both and key[2] != other else None
 
-    order = list(SEARCHES)
+    places, order = list(LANDSCAPES), list(SEARCHES)
     return [
         Cell(
             *key,
@@ -537,7 +545,9 @@ def table(rows: Sequence[Row]) -> list[Cell]:
             over(key, GEPA),
             over(key, RANDOM),
         )
-        for key, (variant, found) in sorted(best.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
+        for key, (variant, found) in sorted(
+            best.items(), key=lambda item: (places.index(item[0][0]), item[0][1], order.index(item[0][2]))
+        )
     ]
 
 
@@ -575,10 +585,9 @@ def show(cells: Sequence[Cell]) -> None:
         if checked:
             verdict = f"missed in {len(missed)} of {len(checked)}: {', '.join(missed)}" if missed else "met"
             print(f"goal: not below {name}, lower limit above {-MARGIN}: {verdict}")
-    over = [
-        f"{cell.landscape} at {cell.budget:,}" for cell in cells if cell.search == OURS and cell.calls > cell.budget
-    ]
-    print(f"goal: within the budget: {f'missed in {len(over)}: ' + ', '.join(over) if over else 'met'}")
+    if own := [cell for cell in cells if cell.search == OURS]:
+        over = [f"{cell.landscape} at {cell.budget:,}" for cell in own if cell.calls > cell.budget]
+        print(f"goal: within the budget: {f'missed in {len(over)}: ' + ', '.join(over) if over else 'met'}")
 
 
 def difference(found: tuple[float, float, float] | None) -> str:
@@ -619,6 +628,9 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         axis.axhline(best, color="grey", linewidth=0.8, linestyle=":")
         axis.set(xscale="log", title=name, xlabel="task calls", ylim=(0, 1))
         axis.grid(alpha=0.2)
+        ticks = sorted({cell.budget for cell in cells})[::2]
+        axis.set_xticks(ticks, [f"{each:,}" for each in ticks], minor=False)
+        axis.minorticks_off()
     axes[0][0].set_ylabel("expected accuracy")
     handles = {
         label: handle for axis in axes[0] for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
