@@ -301,6 +301,9 @@ def test_a_run_that_is_not_complete_has_a_small_report() -> None:
         assert text.lines[1].endswith("is the prompt found by the evolution. It scores 75.0% in training (n 4).")
         assert text.lines[-1] == "To resume the run with a larger limit: groundswell runs resume 'A <run>'"
         assert prompt.passages[0].text == BEST.text
+    seed = Unfinished(about.record, about.settings, msgspec.structs.replace(best, genome=SEED), run)
+    lines = next(each for each in unfinished_blocks(seed) if isinstance(each, Text)).lines
+    assert lines[1].startswith("The best prompt so far is the seed prompt. It scores 75.0%")
     nothing_yet = Unfinished(about.record, about.settings, Best(genome=SEED, found_by="seed"), run)
     lines = next(each for each in unfinished_blocks(nothing_yet) if isinstance(each, Text)).lines
     assert lines[1] == "No score is stored yet, so the best prompt so far is the seed prompt."

@@ -115,7 +115,7 @@ def unfinished_blocks(found: Unfinished) -> Iterator[Block]:
     best, summary = found.best, found.summary
     search = Searched(EVOLUTION, "", best.asks, best.usd, Savings(), (), best.curve, ())
     yield Text(id="findings", lines=list(_so_far(found)), brief=True)
-    yield from _prompt(f"The best prompt so far ({_found_by(best.found_by)})", best.genome.text, found)
+    yield from _prompt(f"The best prompt so far ({_origin(found)})", best.genome.text, found)
     yield KeyFigures(
         id="key-figures",
         figures=[
@@ -139,12 +139,17 @@ def _so_far(found: Unfinished) -> Iterator[str]:
         scores = [f"{found.fitness(best.train)} in training (n {best.problems:,})"]
         scores += [f"{numbers.percent(best.validation)} on the validation set"] if best.validation is not None else []
         scores += [f"{numbers.percent(best.test)} on the held-out test"] if best.test is not None else []
-        yield f"The best prompt so far is {_found_by(best.found_by)}. It scores {_and(scores)}."
+        yield f"The best prompt so far is {_origin(found)}. It scores {_and(scores)}."
         yield f"The evolution has evaluated {numbers.plural(best.births, 'candidate')} with {best.asks:,} requests."
     if best.test is None:
         yield "The prompt was not measured on the held-out test. Scores of selected prompts are too high."
     larger = " with a larger limit" if summary.status == "partial" else ""
     yield f"To resume the run{larger}: groundswell runs resume {shlex.quote(found.record.title)}"
+
+
+def _origin(found: Unfinished) -> str:
+    """Where the best prompt so far comes from. The evolution begins with the seed prompts."""
+    return _found_by(SEED if found.best.genome in found.settings.seeds else found.best.found_by)
 
 
 def findings(found: Evolved) -> Iterator[str]:
