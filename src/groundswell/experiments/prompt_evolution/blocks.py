@@ -460,13 +460,13 @@ def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
     ends = [f"{_the_search(each.name)} {found.fitness(each.curve[-1].best)}" for each in shown]
     kind = _fitness_kind(found)
     kept = f"The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}"
-    rest = "; the baseline searches keep every candidate that racing did not drop" if searches[1:] else ""
+    rest = "; the baseline searches keep every candidate" if searches[1:] else ""
     yield Figure(
         id="curves",
         title=f"Best {drawings.fitness_word(found)} in training: {_and(ends)}",
         caption=f"Above: {drawings.fitness_word(found)} of the best candidate so far and mean of the population, by "
-        "requests used. A search begins with few training problems and uses more as it goes on, up to "
-        f"{len(found.settings.problems.train):,}, so the best score can fall. Below: the spread, which is the mean "
+        "requests used. "
+        f"{_estimates(found)}Below: the spread, which is the mean "
         "word distance between two candidates, from 0 (the same words) to 1 (no words in common). "
         f"{kept}{rest}. Training scores of selected candidates are too high; only the held-out test shows which prompt "
         "is better.",
@@ -558,9 +558,9 @@ def family_blocks(found: Evolved) -> Iterator[Block]:
         title=f"The winner, candidate {winner:,}, is {steps} from the seed prompt"
         if len(main) > 1
         else f"The winner, candidate {winner:,}, is a seed prompt",
-        caption=f"Candidates of the evolution that racing did not drop, by number and {drawings.fitness_word(found)} "
-        f"in training, with lines to their parents; n {len(shown):,} of {len(search.members):,} candidates. The "
-        "fitness of candidates that were not evaluated on all training problems is an estimate. If there are many "
+        caption=f"Candidates of the evolution that joined the population, by number and {drawings.fitness_word(found)} "
+        f"in training, with lines to their parents; n {len(shown):,} of {len(search.members):,} candidates. "
+        f"{_estimates(found)}If there are many "
         "candidates, a sample is drawn, with the winner's whole line. Offspring can be less fit than their parents.",
         columns={
             **{"birth": "count", "operator": "text", "parents": "text", "fate": "text"},
@@ -703,32 +703,27 @@ def spending(found: Evolved) -> Figure:
 
 def fates(found: Evolved) -> Table:
     """The fates of the candidates."""
-    few, names = _gate(found), ("all problems", "middling", "gate", "behind", "known", "failed")
+    names = ("lives", "behind", "known", "failed")
     rows: list[list[Cell]] = []
     for search in found.analysis.searches:
-        counts = Counter(
-            "gate" if member.fate == "behind" and member.seen <= few else member.fate for member in search.members
-        )
-        rows.append([search_name(search.name), counts["lives"], *(counts[name] for name in names[1:])])
-    gate = f"dropped after at most {few:,} problems, on which it was compared with its parents" if few else "not used"
+        counts = Counter[str](member.fate for member in search.members)
+        rows.append([search_name(search.name), *(counts[name] for name in names)])
     return Table(
         id="fates",
         title="Fates of the candidates",
         columns={"search": "text", **dict.fromkeys(names, "count")},
         rows=rows,
-        caption="Candidates of each search. All problems: evaluated on all training problems in use. Middling: worse "
-        "than the best candidates, so evaluated on some problems only, but kept as a possible parent. Gate: "
-        f"{gate}. Behind: dropped later by racing. Known: duplicate of an earlier prompt. Failed: no prompt was "
-        "written, or too many problems are missing.",
+        caption="Candidates of each search. Lives: joined the population as a possible parent. Behind: not good enough "
+        "for the population. Known: duplicate of an earlier prompt. Failed: no prompt was written, or too many "
+        "problems are missing.",
     )
 
 
-def _gate(found: Evolved) -> int:
-    """The largest number of problems of a gate; 0 if there is none."""
-    rules = found.settings.rules
-    if not (rules.racing and rules.gate):
-        return 0
-    return min(max(GATE, found.settings.writing.failures) + KEPT, found.settings.shape.block - 1)
+def _estimates(found: Stored) -> str:
+    """A sentence about the fitness in training, if it is estimated."""
+    if not found.settings.rules.racing:
+        return ""
+    return "It is estimated from the problems that a candidate and its relatives have seen, so it can fall. "
 
 
 def operators(found: Evolved) -> Table:
@@ -755,7 +750,7 @@ def operators(found: Evolved) -> Table:
         },
         rows=rows,
         caption="Operators of the evolution: how often they were used (births), the requests for writing and "
-        "evaluating their candidates (asks), the share that racing did not drop (lived), the sum of their gains over "
+        "evaluating their candidates (asks), the share that joined the population (lived), the sum of their gains over "
         "their better parent in training, and how many were a new best or belong to the winner and its ancestors. "
         "Training scores are noisy, so gains are too high. Early candidates face weaker competition, and small counts "
         "are not reliable.",
@@ -808,7 +803,10 @@ def warnings(found: Evolved) -> Iterator[str]:
     if all(model.startswith("emulated/") for model in settings.models):
         yield "The models are emulated: they generate replies by rules. The results say nothing about real models."
     if settings.rules.racing:
-        yield "Racing drops candidates on little evidence, to save requests. A dropped candidate may have been unlucky."
+        yield (
+            "Racing judges candidates on few problems, to save requests. A candidate that was not kept may have been "
+            "unlucky."
+        )
     if settings.temperature != 0:
         yield "Replies were sampled at random. The same prompt can score differently in another run."
 
@@ -847,12 +845,10 @@ def _weights(weights: Mapping[str, float]) -> str:
 
 
 def _races(found: Evolved) -> str:
-    rules = found.settings.rules
-    if not rules.racing:
+    if not found.settings.rules.racing:
         return "off: every candidate was evaluated on all problems"
-    block = found.settings.shape.block
-    blocks = f"first block of {block:,} problems, each further block {rules.growth:g} times larger"
-    return f"{blocks}; p threshold {rules.doubt:g}"
+    shape = found.settings.shape
+    return f"a child is evaluated on {max(GATE + KEPT, shape.block):,} problems, and a parent on {shape.block:,} more"
 
 
 def _stops(found: Evolved) -> str:

@@ -13,7 +13,6 @@ from groundswell.experiments.prompt_evolution.fitness import COMPOSITE, PLAIN
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Selection
 from groundswell.experiments.prompt_evolution.problems import Problems, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.settings import (
     BASELINES,
     EMULATED,
@@ -22,6 +21,7 @@ from groundswell.experiments.prompt_evolution.settings import (
     Auto,
     Baseline,
     Evolution,
+    Rules,
     Stops,
 )
 
@@ -69,7 +69,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What the prompts are for, for the model that writes them."""
     seed_prompts: tuple[str, ...] = (SEED_PROMPT,)
     seed: int = 0
-    selection: Selection = "tournament"
+    selection: Selection = "thompson"
     tournament_size: int = 5
     elite_size: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
@@ -197,7 +197,7 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     """
 
     async_batch_size: int | None = None
-    """Problems in the first racing block. A genome that is clearly worse after a block is dropped."""
+    """Problems that a genome is evaluated on at a time, with racing."""
     genome_batch_size: int | None = None
     """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     max_concurrent_requests: int = 10

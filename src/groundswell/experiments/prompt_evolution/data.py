@@ -20,7 +20,8 @@ BIRTHS: Columns = {
     "operator": "text",
     "parents": "list",
     "fate": "text",
-    "fitness": "float",
+    "fitness": "fitness in training, which racing estimates from the scores of related candidates too; empty if it "
+    "is not a possible parent",
     "accuracy": "float",
     "problems": "int",
     "asks": "int",
@@ -34,9 +35,10 @@ OF_BIRTHS = {
     "birth": "the number of the candidate in its search, from 0",
     "operator": "the operator that made it; random search may apply several, joined by +",
     "parents": "the numbers of its parents",
-    "fate": "lives: evaluated on all training problems in use. middling: possible parent, evaluated on some. behind: "
-    "dropped by racing. known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
-    "fitness": "fitness on these training problems; an estimate if middling, empty if not kept as a possible parent",
+    "fate": "lives: joined the population as a possible parent. behind: not good enough for the population. "
+    "known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
+    "fitness": "fitness in training, which racing estimates from the scores of related candidates too; empty if it is not a "
+    "possible parent",
     "accuracy": "the mean score on the training problems that it was evaluated on",
     "problems": "the number of training problems that it was evaluated on",
     "asks": "requests for writing and evaluating it, without those of an earlier duplicate",

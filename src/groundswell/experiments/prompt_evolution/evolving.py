@@ -23,6 +23,7 @@ from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
+from groundswell.experiments.prompt_evolution.accuracy import expected
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
     Analysis,
@@ -181,14 +182,21 @@ def _finalists(search: Search) -> list[Member]:
 async def _polished(
     run: Run, settings: Evolution, examiner: Examiner, searched: list[Searched], so_far: BestSoFar
 ) -> tuple[str, Polish | None]:
-    """Choose the best of all winners and the seed prompt on the validation set, and let the writer polish it.
+    """Choose the best of all winners and the seed prompt, and let the writer polish it.
+
+    Validation scores decide. If they are few, the estimates from training count too.
 
     The polished prompt replaces the winner if its validation score is not lower. Returns the name of the choice.
     """
     problems = range(settings.shape.validation)
     seed = mean_of([cell.score for cell in await examiner.met(settings.seeds[0], "validation", problems)])
-    at, best = max(enumerate(searched), key=lambda each: (each[1].winner.validation, -each[1].winner.tokens, -each[0]))
-    if seed is not None and seed >= best.winner.validation:
+    first = await _expected(examiner, searched[0].members[0], settings.seeds[0], problems)
+    means = [
+        await _expected(examiner, each.members[each.winner.born], each.winner.genome, problems) for each in searched
+    ]
+    at = max(range(len(searched)), key=lambda at: (means[at], -searched[at].winner.tokens, -at))
+    best = searched[at]
+    if seed is not None and first >= means[at]:
         await so_far.choose(_best(searched, SEED, "validation", seed))
         return SEED, None
     await so_far.choose(_best(searched, best.name, "validation", best.winner.validation))
@@ -212,6 +220,12 @@ async def _polished(
         searched[at] = msgspec.structs.replace(best, finalists=(made, *best.finalists))
         await so_far.choose(_best(searched, best.name, "polish", after))
     return best.name, Polish(new, winner.validation, after, kept)
+
+
+async def _expected(examiner: Examiner, member: Member, genome: Genome, problems: Sequence[int]) -> float:
+    """The expected accuracy of a prompt, by its scores in training and on validation problems."""
+    cells = await examiner.met(genome, "validation", problems)
+    return expected(member.estimate, member.error, [cell.score for cell in cells if cell.score is not None])
 
 
 async def _judged(
@@ -282,7 +296,7 @@ def _shipped(chosen: str, scores: Mapping[str, Sequence[float | None]]) -> tuple
     if better:
         best = min(better, key=lambda each: each.value or 0.0)
         return best.over, "significantly better on the held-out test than the prompt with the best validation score"
-    return chosen, "the best score on the validation set"
+    return chosen, "the best of all searches and the seed prompt on the validation set"
 
 
 async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Genome) -> tuple[tuple[Part, ...], str]:
@@ -308,12 +322,10 @@ async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Ge
 
 
 def _living(search: Search) -> list[Member]:
-    """The genomes that were evaluated on all training problems in use, the best first."""
+    """The genomes that can win, the best first."""
     living = ranked([each for each in search.members if each.fate == "lives"])
     if not living:
-        raise RunError(
-            f"{search.name}: no candidate could be evaluated on all training problems: {_reason(search.members)}"
-        )
+        raise RunError(f"{search.name}: no candidate could be evaluated: {_reason(search.members)}")
     return living
 
 
@@ -323,7 +335,7 @@ def over(search: Search) -> str:
     best = search.population.best
     if stops.target is not None and best is not None and best.fitness >= stops.target:
         return f"the target fitness of {stops.target:g} is reached"
-    if best is not None and not settings.pareto and len(best.scores) == len(search.train) and best.accuracy == 1:
+    if best is not None and not settings.pareto and best.seen == len(search.train) and best.accuracy == 1:
         return "a candidate solves all training problems"
     if shape.births is not None and search.started >= shape.births:
         whole = settings.max_generations or 0
@@ -349,16 +361,17 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
     settings, state = search.settings, search.state_for(number)
     if not state.population.members:
         seeds = search.seeds_of(number)
-        return Plan((_operator(settings, draw),), (draw.choice(seeds), draw.choice(seeds)))
+        first, second = draw.choice(seeds), draw.choice(seeds)
+        return Plan((_operator(settings, draw),), (first, second), first)
     one = state.population.parent(settings.selection, settings.tournament, draw)
     operator = _operator(settings, draw, state)
     if operator == "combine":
         other = _complement(one, state.population, draw)
         if other is not None:
-            return Plan((operator,), (one, other))
+            return Plan((operator,), (one, other), one)
     if operator in NEEDS and not NEEDS[operator](one):
         operator = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), operator)
-    return Plan((operator,), (one, state.population.parent(settings.selection, settings.tournament, draw)))
+    return Plan((operator,), (one, state.population.parent(settings.selection, settings.tournament, draw)), one)
 
 
 def _fails(member: Member) -> bool:
@@ -391,12 +404,20 @@ def at_random(search: Search, draw: Random, number: int) -> Plan:
     """Plan a birth of random search: random operators on a seed, without using earlier results."""
     operators = tuple(_operator(search.settings, draw) for _ in range(draw.randint(1, DEEPEST)))
     seeds = search.seeds_of(number)
-    return Plan(operators, (draw.choice(seeds), draw.choice(seeds)))
+    return Plan(operators, (draw.choice(seeds), draw.choice(seeds)), _promising(search, draw, number))
 
 
 def rewritten(search: Search, draw: Random, number: int) -> Plan:
     """Plan a birth of best-of-N: a model rewrites a seed."""
-    return Plan(("reflect",), (draw.choice(search.seeds_of(number)),))
+    return Plan(("reflect",), (draw.choice(search.seeds_of(number)),), _promising(search, draw, number))
+
+
+def _promising(search: Search, draw: Random, number: int) -> Member:
+    """A good candidate of a baseline search, which is evaluated further."""
+    population = search.known_to(number)
+    if not population.members:
+        return search.seeds_of(number)[0]
+    return population.parent("thompson", 1, draw)
 
 
 BASELINES: Mapping[str, Planner] = {"random": at_random, "best_of_n": rewritten}
@@ -442,10 +463,10 @@ def _goals(each: Finalist) -> tuple[float, ...]:
 
 
 def _reason(members: Sequence[Member]) -> str:
-    return next((each.why for each in members if each.why), "all candidates were dropped by racing")
+    return next((each.why for each in members if each.why), "all candidates were worse than others")
 
 
 @estimates(evolve)
-def expected(settings: Evolution) -> Estimate:
+def estimated(settings: Evolution) -> Estimate:
     """Estimate what an evolution would use."""
     return expected_evolution(settings)

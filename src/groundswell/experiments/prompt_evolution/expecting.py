@@ -1,4 +1,4 @@
-"""The estimate of an evolution. Low: racing drops every candidate after its first block. High: it drops none."""
+"""The estimate of an evolution. Low: candidates are evaluated once. High: all parents are evaluated further too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.racing import blocks
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, GATE, PROMOTED
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, FLAWLESS, GATE, KEPT
 from groundswell.experiments.prompt_evolution.settings import ABLATED, MOST_PARTS, Evolution
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
@@ -63,21 +62,20 @@ def expected_evolution(settings: Evolution) -> Estimate:
 
 def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
     """Estimate the evolution itself. An evaluation takes `each` requests: more than one if the metric asks a model."""
-    shape, gate, whole, models = settings.shape, _first(settings), float(settings.whole), len(settings.models)
+    shape, first, most, models = settings.shape, _first(settings), _most(settings), len(settings.models)
     fewest = fewest_births(settings)
     if shape.asks is not None:
         left = settings.reserved * models + _unspent(settings)
-        low = max(models, min(shape.asks - left * each.high, fewest * gate))
+        low = max(models, min(shape.asks - left * each.high, fewest * first))
         high = max(low, shape.asks - settings.reserved * models * each.low)
-        births = Range(low / (1 + 2 * whole), min(high / (1 + gate), shape.births or inf))
+        births = Range(low / (1 + most), min(high / (1 + first), shape.births or inf))
         written = _drawn(births, settings)
         solved = Range(max(0.0, low - written.high) / each.high, high / each.low)
     else:
         births = Range(fewest, shape.births or fewest)
         written = _drawn(births, settings)
-        solved = Range(births.low * gate, births.high * whole)
-    each_birth = _blocks(settings) + settings.rules.racing + (written.high > 0)
-    turns = Range(births.low / shape.window, ceil(births.high / shape.window) * each_birth)
+        solved = Range(births.low * first, births.high * most)
+    turns = Range(births.low / shape.window, ceil(births.high / shape.window) * (1 + (written.high > 0)))
     return Asks(solved, written, turns)
 
 
@@ -98,19 +96,18 @@ def fewest_births(settings: Evolution) -> float:
 def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
     """Estimate a baseline search. Evaluations that it shares with the evolution, such as the seeds, count once."""
     each = _model_share(settings) * (1 + DEEPEST) / 2 if name == "random" else 1.0
-    window, whole, first = settings.shape.window, settings.whole, _first(settings)
+    window, most, first = settings.shape.window, _most(settings), _first(settings)
     low, high = max(0.0, main.whole.low - _unspent(settings)), main.whole.high
-    solved = Range(low * first / (first + each), high * whole / (whole + each))
-    written = Range(low * each / (whole + each), high * each / (first + each))
-    births = Range(low / (whole + each), high / (first + each))
-    each_birth = _blocks(settings) + settings.rules.racing + ceil(each)
-    turns = Range(births.low / window, ceil(births.high / window) * each_birth)
+    solved = Range(low * first / (first + each), high * most / (most + each))
+    written = Range(low * each / (most + each), high * each / (first + each))
+    births = Range(low / (most + each), high / (first + each))
+    turns = Range(births.low / window, ceil(births.high / window) * (1 + ceil(each)))
     return Asks(solved, written, turns)
 
 
 def _unspent(settings: Evolution) -> int:
     """The most that a search leaves of its budget: what one more birth might need."""
-    return (1 + PROMOTED) * settings.whole + DEEPEST + 1
+    return int(_most(settings)) + DEEPEST + 1
 
 
 def expected_judging(settings: Evolution) -> Asks:
@@ -124,17 +121,16 @@ def expected_judging(settings: Evolution) -> Asks:
 
 
 def _first(settings: Evolution) -> float:
-    """The requests of a genome that is dropped as early as possible."""
-    rules, train = settings.rules, len(settings.problems.train)
-    if not rules.racing:
-        return float(settings.whole)
-    first = min(train, settings.shape.block)
-    return float((min(first, GATE) if rules.gate else first) * len(settings.models))
+    """The requests for evaluating a child."""
+    whole, block = len(settings.problems.train), settings.shape.block
+    problems = min(whole, max(GATE + KEPT, block)) if settings.rules.racing else whole
+    return float(problems * len(settings.models))
 
 
-def _blocks(settings: Evolution) -> int:
-    """The number of blocks for all training problems."""
-    return len(list(blocks(settings.rules, GATE, settings.shape.block, len(settings.problems.train))))
+def _most(settings: Evolution) -> float:
+    """The maximum number of evaluations of a birth: a child, and another candidate that is evaluated further."""
+    whole, more = len(settings.problems.train), FLAWLESS * settings.shape.block
+    return _first(settings) + (min(whole, more) * len(settings.models) if settings.rules.racing else 0)
 
 
 def _model_share(settings: Evolution) -> float:
@@ -259,7 +255,7 @@ def _each(figure: Range, of: int, count: Range) -> Range:
 
 
 def _assumed(settings: Evolution) -> list[str]:
-    racing = "low: racing drops every candidate after its first block of problems; high: it drops none"
+    racing = "low: every candidate is evaluated on few problems; high: every parent on many more"
     stops = "low: the search stops as early as it can; high: it runs all generations"
     lengths = f"replies have {min(SHORTEST, settings.max_tokens)} to {settings.max_tokens} tokens, prompts up to "
     lengths += f"{_long(settings) // CHARACTERS}"

@@ -90,8 +90,8 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     async_batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Number of problems in the first racing block. A candidate that is clearly worse after a block "
-            "is dropped. (6, or 20 if --max-generations is given.)"
+            description="Number of problems that a candidate is evaluated on at a time, with --racing. (2 to 10, by "
+            "the budget; 20 if --max-generations is given.)"
         ),
         Flag(metavar="N", group=SPEED, also=["block"]),
     ] = None
@@ -279,9 +279,12 @@ class Evolve(Speed, frozen=True, kw_only=True):
     selection: Annotated[
         str,
         _one_of(SELECTIONS),
-        Meta(description="How parents are selected."),
-        Flag(metavar="tournament|roulette|rank", group=SEARCH),
-    ] = "tournament"
+        Meta(
+            description="How parents are selected. thompson: by estimated accuracy, with some noise where the estimate "
+            "is uncertain."
+        ),
+        Flag(metavar="thompson|tournament|roulette|rank", group=SEARCH),
+    ] = "thompson"
     tournament_size: Annotated[
         int,
         Meta(ge=1, description="For tournament selection: the best of this many random candidates becomes a parent."),
@@ -338,7 +341,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
     ] = "accuracy"
     racing: Annotated[
         bool,
-        Meta(description="Evaluate candidates on blocks of problems, and drop clearly worse ones early."),
+        Meta(description="Evaluate candidates on few problems first, and on more when they become parents."),
         Flag(group=SEARCH),
     ] = True
     finalists: Annotated[

@@ -10,22 +10,23 @@ import msgspec
 
 from groundswell.experiments.prompt_evolution.genome import Genome, distance
 from groundswell.experiments.prompt_evolution.pareto import front
-from groundswell.experiments.prompt_evolution.racing import Racer
 
-Selection = Literal["tournament", "roulette", "rank"]
+Selection = Literal["thompson", "tournament", "roulette", "rank"]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 Fate = Literal["lives", "middling", "behind", "known", "failed"]
 """The outcome of a birth.
 
 | fate | |
 |---|---|
-| lives | evaluated on all training problems in use; can win |
-| middling | possible parent, evaluated on some of the problems; its fitness is an estimate |
-| behind | dropped by racing, or no better than its parent on the problems it was made for |
+| lives | joined the population as a possible parent; can win |
+| middling | possible parent that cannot win; in runs of earlier versions |
+| behind | not good enough for the population |
 | known | duplicate of an earlier prompt |
 | failed | no prompt was written, or too many problems are missing |
 """
 LIVING: tuple[Fate, ...] = ("lives", "middling")
+BOLDNESS = 0.2
+"""Thompson sampling adds normal noise to each fitness: this share of its standard error."""
 PLACES = 9
 """Decimal places of the spread. The running sum of distances is accurate to more than this."""
 
@@ -39,7 +40,7 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     parents: tuple[int, ...] = ()
     scores: tuple[float | None, ...] = ()
     fitness: float = 0.0
-    """Fitness on the problems that it has seen; an estimate for `middling`."""
+    """With racing, it uses the estimated accuracy; otherwise the mean score."""
     fate: Fate = "lives"
     asks: int = 0
     tokens: float = 0.0
@@ -47,13 +48,10 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     usd: float | None = 0.0
     """Cost of creating and evaluating it; None if a price is unknown."""
     why: str = ""
-    beside: float = 0.0
-    """Other parts of the fitness, as a bonus per problem for racing."""
-
-    @property
-    def racer(self) -> Racer:
-        """The values that racing compares."""
-        return Racer(self.scores, self.beside)
+    estimate: float = 0.0
+    """The accuracy, as `fitness` uses it."""
+    error: float = 0.0
+    """Standard error of the fitness; 0 without racing."""
 
     @property
     def seen(self) -> int:
@@ -78,19 +76,18 @@ class Population(NamedTuple):
 
     @property
     def best(self) -> Member | None:
-        """The fittest member that was evaluated on all problems in use."""
-        return next((each for each in self.members if each.fate == "lives"), None)
+        """The fittest member."""
+        return self.members[0] if self.members else None
 
     def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
-        """Add a genome. If the population is too large, remove the least fit of three random non-elite members."""
+        """Add a genome. If the population is too large, remove the least fit one."""
         members, apart = sorted((*self.members, child), key=_order), self.apart + _apart(child, self.members)
         if size is not None and len(members) > size:
             commons = members[min(elite, size - 1) :]
             if self.pareto:
                 kept = self._front(members)
                 commons = [each for each in commons if each.born not in kept] or commons
-            drawn = [draw.choice(commons) for _ in range(3)]
-            gone = max(drawn, key=_order)
+            gone = max(commons, key=_order)
             members = [each for each in members if each.born != gone.born]
             apart -= _apart(gone, members)
         return Population(tuple(members), apart, self.pareto)
@@ -100,13 +97,9 @@ class Population(NamedTuple):
         members = [new if each.born == new.born else each for each in self.members]
         return self._replace(members=tuple(sorted(members, key=_order)))
 
-    def without(self, prompt: str) -> Population:
-        """Remove the member with this prompt, if there is one."""
-        gone = next((each for each in self.members if each.genome.text == prompt), None)
-        if gone is None:
-            return self
-        members = tuple(each for each in self.members if each is not gone)
-        return Population(members, self.apart - _apart(gone, members), self.pareto)
+    def sorted(self, members: Sequence[Member]) -> Population:
+        """The population with new estimates of its members."""
+        return self._replace(members=tuple(ranked(members)))
 
     @staticmethod
     def _front(members: Sequence[Member]) -> set[int]:
@@ -118,6 +111,8 @@ class Population(NamedTuple):
         if self.pareto:
             best = self._front(self.members)
             return draw.choice([each for each in self.members if each.born in best])
+        if selection == "thompson":
+            return max(self.members, key=lambda each: each.fitness + BOLDNESS * each.error * draw.gauss(0, 1))
         if selection == "tournament":
             return min((draw.choice(self.members) for _ in range(tournament)), key=_order)
         if selection == "rank":

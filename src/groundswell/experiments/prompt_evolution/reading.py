@@ -18,9 +18,9 @@ from groundswell.experiments.prompt_evolution.best import Best, stored_best
 from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.examining import Part, called, model_keys
 from groundswell.experiments.prompt_evolution.problems import Problem
-from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import Solved
+from groundswell.experiments.prompt_evolution.verdict import Scores
 from groundswell.program.request import Fault, Reply
 from groundswell.reporting import numbers
 from groundswell.store.journal import Store

@@ -5,20 +5,21 @@ and waits for these. So W genomes are evaluated at the same time, and the same s
 network does.
 
     Search.run   starts the births in order, while the budget covers them
-    _born        one birth: create the genome, compare it with its parent on a few problems, then race it
+    _born        one birth: create the genome and evaluate it, and evaluate its parent further
     _fold        applies a birth to the population, in the order of births
 
-A search begins with few training problems and uses more as it goes on (`_reach`). So a candidate that survives never
-costs more than a small share of what was spent before, and the search suits any budget.
+A child is evaluated on few problems: some that its parent fails on, some that its parent solves. Its accuracy is
+estimated from these and from the scores of its relatives (`accuracy.py`). A candidate is evaluated on a few more
+problems whenever it becomes a parent. So most requests go to the best candidates, and luck does not last.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from math import ceil
+from math import sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.outage import Outage
+from groundswell.experiments.prompt_evolution.accuracy import Accuracies
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, Written, breed
@@ -36,9 +38,8 @@ from groundswell.experiments.prompt_evolution.costs import Spent, added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
+from groundswell.experiments.prompt_evolution.population import LIVING, Member, Population
 from groundswell.experiments.prompt_evolution.problems import Problem
-from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import EXAMPLES, SHORTEN, Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS, shorten, with_examples
 
@@ -46,21 +47,12 @@ DEEPEST = 3
 """Maximum number of operators that random search applies to a seed."""
 AGAIN = 3
 """Maximum number of further random edits to a child that duplicates a known prompt."""
-LEAST = 16
-"""Number of training problems that a search begins with."""
-SHARE = 40
-"""A search uses one training problem for this many evaluations so far."""
-STEP = 1.5
-"""The number of training problems in use grows in steps of this factor."""
-FEW_FAILURES = 3
-"""If the best candidate has fewer failures, more training problems are used."""
-PROMOTED = 2
-"""Number of best candidates that are evaluated on all training problems in use."""
-TRIAL = 48
-"""Number of problems after which a candidate that is not worse than its parents becomes a possible parent."""
-GATE, KEPT = 6, 3
-"""Number of problems on which a child is first compared with its parents: that a parent fails on, and that it solves.
-"""
+LEAST = 12
+"""Number of training problems that a seed prompt is evaluated on."""
+GATE, KEPT = 4, 2
+"""Number of problems for a new child that its parent fails on, and that its parent solves."""
+FLAWLESS = 4
+"""A candidate that has solved all its problems is evaluated on this many blocks of further ones."""
 EXAMPLES_DRAWN = 8
 """Number of worked examples that a child can choose from."""
 
@@ -70,6 +62,8 @@ class Plan(NamedTuple):
 
     operators: tuple[str, ...]
     parents: tuple[Member, ...]
+    further: Member
+    """A candidate that is evaluated on more problems meanwhile."""
 
 
 class Purse(NamedTuple):
@@ -100,7 +94,6 @@ class State(NamedTuple):
     """A search after a number of births, as later births may use it."""
 
     population: Population
-    evaluations: int = 0
     records: Mapping[str, Record] = {}
 
 
@@ -118,11 +111,13 @@ class Bred(NamedTuple):
 
 
 class Birth(NamedTuple):
-    """What a birth leads to: the child, members that were evaluated on more problems, and all that was evaluated."""
+    """What a birth leads to: the child, and the training problems that it and another candidate were evaluated on."""
 
     child: Member
-    promoted: tuple[Member, ...] = ()
-    used: tuple[tuple[Genome, tuple[int, ...]], ...] = ()
+    problems: Sequence[int] = ()
+    further: int | None = None
+    """Number of the other candidate."""
+    more: Sequence[int] = ()
 
 
 class Search:
@@ -158,9 +153,10 @@ class Search:
         self._run = run
         self._best_so_far = so_far
         self._writing = Outage(run, called="request for a new prompt")
+        self._accuracies = Accuracies()
         self._first: dict[str, int] = {}
         self._past = deque[State](maxlen=self.shape.window + 1)
-        self._lived: dict[str, Fate] = {}
+        self._lived = set[str]()
         self._counted: dict[str, set[int]] = {}
         """Training problems of each prompt that are paid for."""
         self._met = self._met_for = 0
@@ -205,14 +201,13 @@ class Search:
                     why = f"its {seconds:g} seconds are used"
                 if why:
                     break
-                state, is_seed = self.state_for(number), number < seeds
-                planned = None if is_seed else plan(self, self._draw("plan", number), number)
-                reach = self._seed_reach(purse) if is_seed else self._reach(state)
-                task = asyncio.create_task(self._born(number, planned, state, reach))
+                planned = None if number < seeds else plan(self, self._draw("plan", number), number)
+                task = asyncio.create_task(self._born(number, planned, self._seed_problems(purse)))
                 going.append((task, self._most(number)))
                 self.started += 1
             while going:
                 await self._take(await going.popleft()[0])
+            self._settle()
             self._run.report(len(self.members), {}, f"{self.name}: done, best {self._best:.3f}", who=self.name)
             return why
         finally:
@@ -245,40 +240,31 @@ class Search:
 
     def _most(self, number: int) -> float:
         """The maximum number of requests of a birth."""
+        whole, block = len(self.train), self.shape.block
         if number < len(self.settings.seeds):
-            return self._each * (LEAST if self.settings.rules.racing else len(self.train))
-        state = self.state_for(number)
-        reach, top = self._reach(state), state.population.members[:PROMOTED]
-        later = sum(_unseen(each, reach) for each in top if not _whole(each, reach))
-        return DEEPEST * (self.size is None) + 1 + self._each * (reach + later)
+            return self._each * (LEAST if self._races else whole)
+        problems = max(GATE + KEPT, block) + FLAWLESS * block if self._races else whole
+        return DEEPEST * (self.size is None) + 1 + self._each * min(problems, 2 * whole)
+
+    @property
+    def _races(self) -> bool:
+        """Whether candidates are evaluated on few problems first."""
+        return self.settings.rules.racing and self.settings.fitness.accuracy > 0
 
     @property
     def _each(self) -> float:
         """Requests per evaluation."""
         return self._met_for / self._met if self._met else float(len(self.settings.models))
 
-    def _seed_reach(self, purse: Purse) -> int:
+    def _seed_problems(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""
         whole = len(self.train)
-        if not self.settings.rules.racing:
+        if not self._races:
             return whole
         most = whole
         if purse.asks is not None:
             most = int((purse.asks / self._each - purse.reserved) / len(self.settings.seeds))
         return max(1, min(whole, LEAST, most))
-
-    def _reach(self, state: State) -> int:
-        """The number of training problems that a birth may be evaluated on."""
-        whole = len(self.train)
-        if not self.settings.rules.racing:
-            return whole
-        wanted, best = state.evaluations / SHARE, state.population.best
-        if best is not None and sum(score is not None and score < 1 for score in best.scores) < FEW_FAILURES:
-            wanted = max(wanted, STEP * len(best.scores))
-        found = float(LEAST)
-        while found < wanted:
-            found *= STEP
-        return min(whole, ceil(found))
 
     def state_for(self, number: int) -> State:
         """The state that a birth may use: after the last birth that is W or more before it, or after the seeds."""
@@ -301,51 +287,56 @@ class Search:
     def _draw(self, *about: object) -> Random:
         return Random(seed_of(self._run.record.seed, self.name, *about))
 
-    async def _born(self, number: int, plan: Plan | None, state: State, reach: int) -> Birth:
+    async def _born(self, number: int, plan: Plan | None, first: int) -> Birth:
         run = self._run
         began, before = run.clock.now(), run.counters.settled
-        top = () if plan is None else [each for each in state.population.members[:PROMOTED] if not _whole(each, reach)]
-        promoted = await asyncio.gather(*(self._promoted(each, reach) for each in top))
-        birth = await self._conceived(number, plan, state, reach, promoted)
+        if plan is None:
+            birth = await self._evaluated(Member(number, self.settings.seeds[number], "seed"), range(first))
+        else:
+            birth, more = await asyncio.gather(self._conceived(number, plan), self._further(number, plan.further))
+            birth = birth._replace(further=plan.further.born, more=more)
         self._seconds[number] = run.clock.now() - began
         if run.counters.settled > before:  # otherwise an earlier session has done it all
-            self._lately += sum(len(numbers) for _, numbers in birth.used)
-        used = [(each.genome, tuple(range(reach))) for each in promoted]
-        return birth._replace(promoted=tuple(promoted), used=(*used, *birth.used))
+            self._lately += len(birth.problems) + len(birth.more)
+        return birth
 
-    async def _promoted(self, member: Member, reach: int) -> Member:
-        """A member of the population, evaluated on all problems in use."""
-        cells = await self.examiner.met(member.genome, "train", range(reach))
-        return msgspec.structs.replace(self._so_far(member, cells, self._apart_from(member)), asks=member.asks)
+    async def _further(self, number: int, member: Member) -> Sequence[int]:
+        """Evaluate a candidate on a block of problems that are new to it, or on more if it has solved all so far."""
+        if not self._races:
+            return ()
+        new = [at for at in range(len(self.train)) if at >= len(member.scores) or member.scores[at] is None]
+        count = self.shape.block * (1 if _split(member)[0] else FLAWLESS)
+        problems = sorted(self._draw("further", number).sample(new, min(count, len(new))))
+        await self.examiner.met(member.genome, "train", problems)
+        return problems
 
-    def _apart_from(self, member: Member) -> float:
-        if not self.settings.fitness.diversity:
-            return 0.5
-        return apart(member.genome, [each.genome for each in self.population.members if each.born != member.born])
-
-    async def _conceived(
-        self, number: int, plan: Plan | None, state: State, reach: int, promoted: Sequence[Member]
-    ) -> Birth:
-        if plan is None:
-            bred = Bred(self.settings.seeds[number], "seed")
-        else:
-            bred = await self._bred(number, plan)
+    async def _conceived(self, number: int, plan: Plan) -> Birth:
+        """Create a child and evaluate it."""
+        bred = await self._bred(number, plan)
         child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd, why=bred.why)
         if bred.why or self._was_born(bred.genome, number):
             return Birth(msgspec.structs.replace(child, fate="failed" if bred.why else "known"))
-        gate = self._gate(number, plan, bred) if plan is not None else ()
-        return await self._raced(child, plan, state, reach, promoted, gate)
+        return await self._evaluated(child, self._first_problems(number, plan, bred))
 
-    def _gate(self, number: int, plan: Plan, bred: Bred) -> tuple[int, ...]:
-        """The few problems on which a child is first compared with its parents.
+    async def _evaluated(self, child: Member, problems: Sequence[int]) -> Birth:
+        await self.examiner.met(child.genome, "train", problems)
+        return Birth(child, problems)
 
-        Those that it was made for, or some that the first parent fails on, and some that the first parent solves.
+    def _first_problems(self, number: int, plan: Plan, bred: Bred) -> Sequence[int]:
+        """The problems that a child is evaluated on.
+
+        Some that its writer saw, or that its first parent fails on; some that its first parent solves; and if these
+        are fewer than a block, others at random.
         """
-        if not (self.settings.rules.gate and self.settings.rules.racing):
-            return ()
+        whole = range(len(self.train))
+        if not self._races:
+            return whole
         draw, (failed, solved) = self._draw("gate", number), _split(plan.parents[0])
-        some = bred.made_for or draw.sample(failed, min(len(failed), GATE))
-        return tuple(sorted({*some, *draw.sample(solved, min(len(solved), KEPT))}))
+        failed = list(bred.made_for) or failed
+        some = {*draw.sample(failed, min(len(failed), GATE)), *draw.sample(solved, min(len(solved), KEPT))}
+        rest = [at for at in whole if at not in some]
+        count = max(0, max(GATE + KEPT, self.shape.block) - len(some))
+        return sorted({*some, *draw.sample(rest, min(len(rest), count))})
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether the genome duplicates one that birth `number` may use."""
@@ -451,64 +442,42 @@ class Search:
         problem, cell = self.train[at], self.examiner.cell(parent.genome, "train", at)
         return Case(problem.question, problem.answer, cell.said, problem.working, cell.feedback)
 
-    async def _raced(
-        self,
-        child: Member,
-        plan: Plan | None,
-        state: State,
-        reach: int,
-        promoted: Sequence[Member],
-        gate: Sequence[int],
-    ) -> Birth:
-        """Evaluate a genome block by block, until it is clearly worse or has seen all problems in use."""
-        settings, rules, met = self.settings, self.settings.rules, list[int]()
-        longer = {each.born: each for each in promoted}
-        living = [longer.get(each.born, each) for each in state.population.members]
-        parents = {each.born: longer.get(each.born, each) for each in (plan.parents if plan is not None else ())}
-        races = rules.racing and settings.fitness.accuracy and plan is not None
-        rivals = Rivals.of([parents[at].racer for at in child.parents], [each.racer for each in living])
-        others = [each.genome for each in living] if settings.fitness.diversity else ()
-        diversity, order = apart(child.genome, others), list(range(reach))
-        if races:
-            self._draw("order", child.born).shuffle(order)  # a fixed order would select for luck on the first problems
-            order.sort(key=lambda at: at not in gate)  # stable: the rest stays in its random order
-        enough = min(reach, TRIAL) if races else reach
-        for end in blocks(rules, len(gate), self.shape.block, enough):
-            met = order[:end]
-            cells = _placed(met, await self.examiner.met(child.genome, "train", met))
-            child = self._so_far(child, cells, diversity)
-            if child.fate == "failed":
-                break
-            if rivals is None or not races or end == reach:
-                continue
-            standing = rivals.standing(child.racer, rules)
-            if standing == "ahead" and end == enough:
-                standing = "middling"
-            if standing == "middling":
-                child = self._so_far(child, cells, diversity, rivals.expected(child.racer))
-            if standing != "ahead":
-                child = msgspec.structs.replace(child, fate=standing)
-                break
-        return Birth(child, used=((child.genome, tuple(sorted(met))),))
-
-    def _so_far(self, child: Member, cells: Sequence[Cell], diversity: float, accuracy: float | None = None) -> Member:
-        """The child with the results so far; `accuracy` replaces its mean score by an estimate for all problems."""
+    def _scored(self, member: Member) -> Member:
+        """A candidate with its results on all problems that it was evaluated on so far."""
+        problems = sorted(self._counted.get(member.genome.text, ()))
+        if not problems:
+            return member
+        cells = [Cell(None, given=True)] * (max(problems) + 1)  # not evaluated: no score
+        for at in problems:
+            cells[at] = self.examiner.cell(member.genome, "train", at)
         there = [cell for cell in cells if cell.score is not None]
-        settings, count = self.settings, max(1, len(there))
+        settings, count, scores = self.settings, max(1, len(there)), [cell.score or 0.0 for cell in there]
         said = sum(cell.output_tokens for cell in there) / count
-        found = worth(child.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, diversity)
-        if accuracy is not None:
-            found = msgspec.structs.replace(found, accuracy=accuracy)
+        others = [each.genome for each in self.population.members if each.born != member.born]
+        diversity = apart(member.genome, others) if settings.fitness.diversity else 0.5
+        found = worth(member.genome, scores, said, settings.max_tokens, diversity)
         failed = lacks(cells)
         return msgspec.structs.replace(
-            child,
+            member,
             scores=tuple(cell.score for cell in cells),
             fitness=found.fitness(settings.fitness),
-            beside=found.beside(settings.fitness),
+            estimate=found.accuracy,
             fate="failed" if failed else "lives",
             tokens=said + sum(cell.input_tokens for cell in there) / count,
             why=next((cell.why for cell in cells if cell.why), "") if failed else "",
         )
+
+    def _estimated(self, members: Sequence[Member]) -> list[Member]:
+        """Candidates with the current estimates of their accuracies, on which their fitness depends."""
+        if not self._races:
+            return list(members)
+        weights: tuple[float, ...] = msgspec.structs.astuple(self.settings.fitness)
+        weight, found = self.settings.fitness.accuracy / sum(weights), list[Member]()
+        for each, now in zip(members, self._accuracies.of(*(each.born for each in members)), strict=True):
+            mean, error = min(1.0, max(0.0, now.mean)), weight * sqrt(now.variance)
+            fitness = each.fitness + weight * (mean - each.estimate)
+            found.append(msgspec.structs.replace(each, fitness=fitness, estimate=mean, error=error))
+        return found
 
     async def _take(self, birth: Birth) -> None:
         """Apply a birth, and store the best prompt so far, at the points of the curve."""
@@ -522,33 +491,51 @@ class Search:
         """Apply a birth to the population, in the order of births."""
         child, population, before = birth.child, self.population, self.population.best
         text = child.genome.text
-        for each in birth.promoted:
-            held = next((one for one in population.members if one.born == each.born), None)
-            if held is not None and held.seen < each.seen and each.fate == "lives":
-                population = population.replaced(each)
-                self.members[each.born] = msgspec.structs.replace(
-                    each, asks=self.members[each.born].asks, usd=self.members[each.born].usd
-                )
+        self._accuracies.add(child.parents[0] if child.parents else None)
         self._first.setdefault(text, child.born)
-        child = self._paid(child, birth.used)
-        if child.fate in LIVING and self._lived.get(text) in ("lives", child.fate):
-            child = msgspec.structs.replace(child, fate="known")
+        child = self._paid(birth)
+        if birth.further is not None and birth.more:
+            other = self.members[birth.further]
+            other = msgspec.structs.replace(self._learned(other, birth.more), fate=other.fate)
+            self.members[other.born] = other
+            population = population.replaced(other)
+        if child.fate not in ("failed", "known"):
+            child = self._learned(child, birth.problems)
+            if child.fate == "lives" and text in self._lived:
+                child = msgspec.structs.replace(child, fate="known")
         self.members.append(child)
-        if child.fate in LIVING:
-            if text in self._lived:  # a duplicate that was evaluated on fewer problems
-                population = population.without(text)
-            self._lived[text] = child.fate
-            draw = self._draw("fold", child.born)
-            population = population.joined(child, self.size, min(self.settings.elite, self._most_elite), draw)
-        self.state = State(population, self._met, self._recorded(child))
+        if child.fate == "lives":
+            self._lived.add(text)
+            population = population.joined(
+                child, self.size, min(self.settings.elite, self._most_elite), self._draw("fold", child.born)
+            )
+        population = population.sorted(self._estimated(population.members))
+        for each in population.members:
+            self.members[each.born] = each
+        if child.fate == "lives" and all(each.born != child.born for each in population.members):
+            self.members[-1] = child = msgspec.structs.replace(*self._estimated([child]), fate="behind")
+        self.state = State(population, self._recorded(self.members[-1]))
         self._past.append(self.state)
         best = population.best
-        better = best is not None and (before is None or best.fitness > before.fitness)
+        better = best is not None and (before is None or best.born != before.born)
         self.since_better = 0 if better else self.since_better + 1
         noted = better or len(self.members) % self.shape.population_size == 0
         if noted:
             self._note()
-        self._tell(child, noted)
+        self._tell(self.members[-1], noted)
+
+    def _learned(self, member: Member, new: Sequence[int]) -> Member:
+        """A candidate with its new results, which also count for the estimates of its relatives."""
+        member = msgspec.structs.replace(self._scored(member), asks=member.asks, usd=member.usd)
+        scores = {at: score for at, score in enumerate(member.scores) if score is not None}
+        self._accuracies.learn(member.born, scores, [at for at in new if at in scores])
+        return member
+
+    def _settle(self) -> None:
+        """Estimate all candidates that lived once more: those that have left the population too."""
+        lived = [each for each in self.members if each.fate == "lives"]
+        for each in self._estimated(lived):
+            self.members[each.born] = each
 
     @property
     def _most_elite(self) -> int:
@@ -562,10 +549,13 @@ class Search:
         new = Record(old.births + 1, old.asks + child.asks, old.gain + gain)
         return {**self.state.records, child.operator: new}
 
-    def _paid(self, child: Member, used: Iterable[tuple[Genome, Sequence[int]]]) -> Member:
-        """Add up what a birth took, and what racing and duplicates saved."""
-        text, problems, races = child.genome.text, len(self.train), Spent()
-        for genome, numbers in used:
+    def _paid(self, birth: Birth) -> Member:
+        """Add up what a birth took, and what racing and duplicates saved. Returns the child with its cost."""
+        child, races = birth.child, Spent()
+        evaluated = [(child.genome, birth.problems)]
+        if birth.further is not None:
+            evaluated.append((self.members[birth.further].genome, birth.more))
+        for genome, numbers in evaluated:
             counted = self._counted.setdefault(genome.text, set())
             new = [at for at in numbers if at not in counted]
             spent = self.examiner.spent(genome, "train", new)
@@ -573,13 +563,13 @@ class Search:
             counted.update(new)
             self._met += sum(not self.examiner.cell(genome, "train", at).given for at in new)
             self._met_for += spent.asks
-            if genome.text != text:
+            if genome is not child.genome:
                 self.saved_by_racing -= spent.asks
-        each = self._each
+        text, whole = child.genome.text, len(self.train)
         if child.fate == "known" or self._first[text] != child.born:
-            self.saved_as_known += round(each * problems)
+            self.saved_as_known += round(self._each * whole)
         elif child.fate != "failed":
-            self.saved_by_racing += round(each * (problems - len(self._counted[text])))
+            self.saved_by_racing += round(self._each * (whole - len(self._counted[text])))
         asks, usd = Spent(child.asks, child.usd).and_(races)
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         return msgspec.structs.replace(child, asks=asks, usd=usd)
@@ -628,24 +618,6 @@ def demonstration(problem: Problem, reply: str = "") -> str:
         return f"{problem.question}\n{reply.strip()}"
     working = f"{problem.working}\n" if problem.working else ""
     return f"{problem.question}\n{working}Answer: {problem.answer}"
-
-
-def _whole(member: Member, reach: int) -> bool:
-    """Whether a member was evaluated on all problems in use."""
-    return member.fate == "lives" and len(member.scores) >= reach
-
-
-def _unseen(member: Member, reach: int) -> int:
-    """The number of problems in use that a member was not evaluated on."""
-    return reach - sum(score is not None for score in member.scores[:reach])
-
-
-def _placed(numbers: Sequence[int], cells: Sequence[Cell]) -> list[Cell]:
-    """Cells in the order of their problems. Those in between that were not evaluated have no score, and are `given`."""
-    found = [Cell(None, given=True)] * (max(numbers) + 1)
-    for at, cell in zip(numbers, cells, strict=True):
-        found[at] = cell
-    return found
 
 
 def _split(member: Member) -> tuple[list[int], list[int]]:

@@ -14,7 +14,6 @@ from groundswell.experiments.prompt_evolution.fitness import PLAIN, Weights
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import SELECTIONS, Selection
 from groundswell.experiments.prompt_evolution.problems import Problems, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
 Baseline = Literal["random", "best_of_n"]
@@ -28,6 +27,19 @@ AUTO: dict[Auto, int] = {"light": 1_500, "medium": 5_000, "heavy": 20_000}
 """Requests of each search."""
 EMULATED = "emulated/gpt-4o-mini"
 SEED_PROMPT = "Solve the following word problem and give the number."
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """How many problems a candidate is evaluated on."""
+
+    racing: bool = True
+    """Evaluate candidates on few problems first, and on more when they become parents. False: always on all."""
+    block: int | None = None
+    """Number of problems at a time. None: it follows from the budget."""
+
+    def __post_init__(self) -> None:
+        if self.block is not None and self.block < 1:
+            raise SettingsError(f"block {self.block}: must be at least 1", field="block")
 
 
 class Stops(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +100,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     genome_batch_size: int | None = None
     """Genomes evaluated at the same time. Birth n can only use results of births up to n minus this number."""
     rules: Rules = Rules()
-    selection: Selection = "tournament"
+    selection: Selection = "thompson"
     tournament: int = 5
     elite: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
@@ -152,7 +164,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if asks is None and not own and stops.usd is None and stops.seconds is None:
             asks = AUTO[self.auto]
         calls = (AUTO[self.auto] if asks is None else asks) / len(self.models)
-        population = self.population_size or (50 if own else _between(calls**0.5 / 10, 5, 8))
+        population = self.population_size or (50 if own else 20)
         least = min(len(self.problems.validation), VALIDATED)
         share = CHOOSING * calls
         finalists = self.finalists or (10 if own and asks is None else _between(share / least, 2, 10))
@@ -160,8 +172,8 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             asks,
             population * self.max_generations if self.max_generations is not None else None,
             population,
-            self.genome_batch_size or (10 if own else _between(calls / 1000, 1, 4)),
-            self.rules.block or (20 if own else 6),
+            self.genome_batch_size or (10 if own else _between(calls / 2500, 1, 8)),
+            self.rules.block or (20 if own else _between(calls**0.5 / 20, 2, 10)),
             finalists,
             len(self.problems.validation)
             if asks is None
@@ -196,7 +208,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 ABLATED, MOST_PARTS = 100, 20
 """An ablation uses at most this many validation problems, and measures at most this many parts of a prompt."""
-CHOOSING = 0.15
+CHOOSING = 0.1
 """Share of a search's requests that is reserved for comparing its finalists on the validation set."""
 VALIDATED = 25
 """Minimum number of validation problems for a finalist, if there are that many."""

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from groundswell.experiments.prompt_evolution.analysis import Analysis, Gain, Tested, mean_of
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.stats import clusters
 from groundswell.stats.compare import difference, holm, mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
 
+Scores = Sequence[float | None]
+"""One score per problem, from 0 to 1; None if it is missing."""
 FEW = 14
 """With up to this many differences, all combinations of signs are enumerated."""
 DRAWS, AT_A_TIME = 20_000, 1_000

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import cached_property
 from itertools import count
+from math import sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -29,8 +30,7 @@ from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import number
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Racer, Rivals, Rules, blocks
-from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution, Rules
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
 from groundswell.experiments.prompt_evolution.tokens import MUTATIONS
 from groundswell.experiments.small_models import extras_of
@@ -226,21 +226,30 @@ async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
     found, problems = Scores(), len(workload.problems)
     with closing(_examiner(run, settings)) as examiner:
 
-        async def seen(number: int, end: int) -> Racer:
+        async def seen(number: int, end: int) -> list[float | None]:
             cells = await examiner.met(workload.genomes[number], "train", range(end))
             found.update({(number, at): cell.score for at, cell in enumerate(cells)})
-            return Racer([cell.score for cell in cells])
+            return [cell.score for cell in cells]
 
         first = await seen(0, problems)
-        rivals = Rivals([first], first)
 
         async def race(number: int) -> None:
-            for end in blocks(settings.rules, 0, settings.shape.block, problems):
-                if rivals.standing(await seen(number, end), settings.rules) != "ahead":
+            end = 0
+            while end < problems:
+                end = min(problems, max(settings.shape.block, 2 * end))
+                if clearly_worse(await seen(number, end), first):
                     break
 
         await asyncio.gather(*(race(number) for number in range(1, len(workload.genomes))))
     return found
+
+
+def clearly_worse(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
+    """Whether the mean difference on the problems that both have seen is more than two standard errors below 0."""
+    pairs = zip(one, other, strict=False)
+    differences = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
+    mean, n = sum(differences) / max(1, len(differences)), len(differences)
+    return n > 0 and mean < -2 * sqrt((sum((each - mean) ** 2 for each in differences) + 1) / n) / sqrt(n)
 
 
 def _examiner(run: Run, settings: Evolution) -> Examiner:
