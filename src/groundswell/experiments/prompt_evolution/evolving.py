@@ -36,10 +36,9 @@ from groundswell.experiments.prompt_evolution.analysis import (
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
 from groundswell.experiments.prompt_evolution.costs import Costs
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks, relied_on
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, Population, ranked
 from groundswell.experiments.prompt_evolution.searching import (
@@ -53,8 +52,7 @@ from groundswell.experiments.prompt_evolution.searching import (
     State,
 )
 from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
-from groundswell.experiments.prompt_evolution.solving import solve
-from groundswell.experiments.prompt_evolution.tokens import sentences, without_part
+from groundswell.experiments.prompt_evolution.tokens import parts_of, without_part
 from groundswell.experiments.prompt_evolution.verdict import gains, paired, tested
 
 EVOLUTION = "evolution"
@@ -72,7 +70,7 @@ FLOOR = 0.01
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
     """Run all searches, choose their winners on the validation set, and compare these on the held-out test."""
-    run.relies_on(solve, [find_metric(settings.metric)])
+    run.relies_on(*relied_on(settings))
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
     so_far = BestSoFar(run)
@@ -198,7 +196,8 @@ async def _polished(
     spec = Breeding(
         POLISH, (winner.genome,), settings.by, (), seed_of(run.record.seed, POLISH) % 2**31, 0.0, how.max_tokens
     )
-    spec = msgspec.structs.replace(spec, task=settings.task)
+    longest = max(winner.genome.texts, key=lambda name: len(winner.genome.texts[name]), default="")
+    spec = msgspec.structs.replace(spec, task=settings.task, text=longest)
     outcome = await run.submit(breed, spec, key=f"{POLISH}/{best.name}")
     new = outcome.unwrap().genome if outcome.ok else None
     if new is None or new == winner.genome:
@@ -287,7 +286,7 @@ def _shipped(chosen: str, scores: Mapping[str, Sequence[float | None]]) -> tuple
 
 async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Genome) -> tuple[tuple[Part, ...], str]:
     """Measure the shipped prompt without each of its sentences and examples in turn, on the validation set."""
-    texts = [*map(str.strip, sentences(genome.instruction)), *genome.examples]
+    texts = [f"{name}: {part}" if name else part for name, part in parts_of(genome)]
     if not settings.ablation:
         return (), "switched off"
     if not FEWEST_PARTS <= len(texts) <= MOST_PARTS:
@@ -368,7 +367,7 @@ def _fails(member: Member) -> bool:
 NEEDS = {
     "reflect": _fails,
     "combine": lambda member: False,  # the population had no second parent that adds anything
-    SHORTEN: lambda member: len(sentences(member.genome.instruction)) + len(member.genome.examples) > 1,
+    SHORTEN: lambda member: len(parts_of(member.genome)) > 1,
     EXAMPLES: _fails,
 }
 """Whether an operator has something to work on."""
