@@ -75,7 +75,7 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     await costs.learn((*settings.models, settings.by))
     so_far = BestSoFar(run)
     with closing(Examiner(run, settings, costs)) as examiner:
-        settings = await _affordable(settings, examiner)
+        settings = await _measured(await _affordable(settings, examiner), examiner)
         searched = await _searched(run, settings, examiner, so_far)
         chosen, polish = await _polished(run, settings, examiner, searched, so_far)
         return await _judged(run, settings, examiner, searched, chosen, polish, so_far=so_far)
@@ -111,6 +111,17 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
 
 
+async def _measured(settings: Evolution, examiner: Examiner) -> Evolution:
+    """Measure how many requests a program makes for a problem, so that the sizes of the search fit its budget."""
+    if settings.program is msgspec.UNSET:
+        return settings
+    problems = range(min(LEAST, len(settings.problems.train)))
+    cells = await examiner.met(settings.seeds[0], "train", problems)
+    known = [cell.asks for cell in cells if cell.score is not None]
+    mean = sum(known) / len(known) / len(settings.models) if known else 1.0
+    return msgspec.structs.replace(settings, program_requests=max(1.0, mean))
+
+
 async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
     """Run the evolution and the baseline searches."""
     searches = 1 + len(settings.baselines)
@@ -128,10 +139,11 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: B
 
 def _purse(settings: Evolution) -> Purse:
     """The budget of a search. The evaluations for choosing and polishing its winner are reserved."""
-    asks, usd, models = settings.shape.asks, settings.stops.usd, len(settings.models)
+    asks, usd = settings.shape.asks, settings.stops.usd
     if asks is None:
         return Purse()
-    least = settings.reserved * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    each_seed = 1 if settings.rules.racing else len(settings.problems.train)
+    least = ceil((settings.reserved + len(settings.seeds) * each_seed) * settings.each)
     if asks < least:
         raise SettingsError(
             f"asks {asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "

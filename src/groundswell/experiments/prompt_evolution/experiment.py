@@ -113,7 +113,7 @@ def _seeds(options: Evolve, context: Context) -> dict[str, Any]:
     if own and options.seed_prompt:
         raise SettingsError("seed_prompt: a program has several texts; give seed_texts instead", field="seed_prompt")
     if not own and options.seed_texts is not None:
-        raise SettingsError("seed_texts: name the program that uses these texts with program", field="seed_texts")
+        raise SettingsError("seed_texts: these are texts of a program, but no program is given", field="seed_texts")
     if any(bool(each.texts) != own for each in earlier):
         has = "texts of a program" if earlier[0].texts else "a prompt"
         raise SettingsError(f"from_run: {options.from_run!r} evolved {has}, and this run does not", field="from_run")

@@ -6,8 +6,8 @@
         return reply.text
 
 A program returns the reply, which the metric scores; or a score from 0 to 1; or a score and feedback for the model that
-writes texts. It is named as `module:name`. If it has a fourth parameter, it gets the model of the settings. It may also
-be a `@program` that takes a `Task`.
+writes texts; or a score, feedback and the reply. It is named as `module:name`. If it has a fourth parameter, it gets
+the model of the settings. It may also be a `@program` that takes a `Task`.
 """
 
 from __future__ import annotations

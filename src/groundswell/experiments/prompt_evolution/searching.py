@@ -262,7 +262,7 @@ class Search:
     @property
     def _each(self) -> float:
         """Requests per evaluation."""
-        return self._met_for / self._met if self._met else float(len(self.settings.models))
+        return self._met_for / self._met if self._met else self.settings.each
 
     def _seed_reach(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""

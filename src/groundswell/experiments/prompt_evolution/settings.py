@@ -113,6 +113,8 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     It is not encoded while it is not set, so that runs without a program keep their settings.
     """
+    program_requests: float | msgspec.UnsetType = msgspec.UNSET
+    """Requests of the program for a problem, on average. The driver measures them with the seeds."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -157,7 +159,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         asks = stops.asks
         if asks is None and not own and stops.usd is None and stops.seconds is None:
             asks = AUTO[self.auto]
-        calls = (AUTO[self.auto] if asks is None else asks) / len(self.models)
+        calls = (AUTO[self.auto] if asks is None else asks) / self.each
         population = self.population_size or (50 if own else _between(calls**0.5 / 10, 5, 8))
         least = min(len(self.problems.validation), VALIDATED)
         share = CHOOSING * calls
@@ -182,6 +184,11 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def births(self) -> int | None:
         """The number of candidates of the evolution; None if a budget ends it."""
         return self.shape.births
+
+    @property
+    def each(self) -> float:
+        """The number of requests for one genome on one problem, of all models."""
+        return len(self.models) * (1.0 if self.program_requests is msgspec.UNSET else self.program_requests)
 
     @property
     def whole(self) -> int:

@@ -102,6 +102,9 @@ async def execute(trial: Trial, spec: Execution) -> Solved:
         found = await find_metric(spec.metric)(trial, Replied(reply, spec.problem))
     else:
         reply = replies[-1].text if replies else ""
+        if isinstance(returned, tuple) and len(returned) == 3:
+            *returned, reply = returned
+            returned = tuple(returned)
         if not isinstance(returned, int | float | tuple):
             raise NoScore(
                 f"the program {spec.program} returned a {type(returned).__name__}; it must return the reply as text, a "
@@ -121,7 +124,7 @@ async def execute(trial: Trial, spec: Execution) -> Solved:
         found.feedback,
         any(each.finish == "length" for each in replies),
         asked,
-        turns_shown(turns),
+        turns_shown(turns) if len(turns) > 1 else "",
     )
 
 
@@ -130,7 +133,8 @@ def turns_shown(turns: Sequence[Turn]) -> str:
     lines = list[str]()
     for request, label, result in turns:
         if isinstance(request, Invoke):
-            arguments = ", ".join(map(str, request.arguments))
+            named = (f"{name}={value}" for name, value in (request.options or {}).items())
+            arguments = ", ".join([*map(str, request.arguments), *named])
             lines.append(_line(f"call {request.function}({arguments})", _result(result)))
         else:
             asked = _message(request.messages[-1]) if isinstance(request, Chat) and request.messages else "embedding"
