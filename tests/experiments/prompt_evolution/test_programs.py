@@ -186,3 +186,14 @@ def test_tokens_and_money_of_all_requests_count(tmp_path: Path) -> None:
     members = told(summary).evolution.members
     assert summary.cost.usd is not None
     assert sum(each.usd or 0.0 for each in members) < summary.cost.usd
+
+
+def test_many_requests_for_a_problem_leave_a_budget_for_the_search(tmp_path: Path) -> None:
+    """The finalists are compared on fewer problems, so that not all requests go into choosing one."""
+    settings = settings_for("ten_steps", stops=Stops(asks=900), polish=False, ablation=False)
+    found = asyncio.run(evolved(tmp_path / "runs.db", Solver(), settings))
+    assert found.program_requests == 10
+    measured = msgspec.structs.replace(settings, program_requests=10.0)
+    assert 10 * measured.reserved < 900 / 2 < 10 * settings.reserved
+    assert len(found.evolution.members) >= 3
+    assert found.evolution.asks + 10 * measured.reserved <= 900

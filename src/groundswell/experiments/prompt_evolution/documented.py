@@ -242,8 +242,8 @@ class EvolutionController(Configured):
         if summary.analysis is None:
             why = summary.error or summary.status
             raise RunError(f"run {self.name!r} is not complete: {why}. Run the same configuration again to continue it")
-        settings = self.config.settings
         analysis = msgspec.convert(summary.analysis, Analysis)
+        settings = msgspec.structs.replace(self.config.settings, program_requests=analysis.program_requests)
         self.performance = performance_of(analysis, summary, settings)
         main, best = analysis.evolution, analysis.deployed
         path = self._evaluations.path(summary.run_id)

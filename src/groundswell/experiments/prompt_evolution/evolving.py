@@ -261,6 +261,7 @@ async def _judged(
         parts,
         why_no_parts,
         examiner.cut,
+        settings.program_requests,
     )
 
 

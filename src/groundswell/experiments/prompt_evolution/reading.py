@@ -124,6 +124,7 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
         summary = msgspec.structs.replace(summarise(record), status=held.runs.state(record))
         return Unfinished(record, settings, best, summary, held)
     analysis, first = msgspec.json.decode(record.analysis, type=Analysis), record.span[0]
+    settings = msgspec.structs.replace(settings, program_requests=analysis.program_requests)
     places: dict[str, int] = {}
     scores: dict[str, float] = {}
     for trial in results:
