@@ -48,6 +48,13 @@ async def scored(trial: Trial, texts: Mapping[str, str], problem: Problem) -> tu
     return float(RULE in texts["solve"]), f"{first.text} {second.text}"
 
 
+async def halves(trial: Trial, texts: Mapping[str, str], problem: Problem) -> float:
+    """Each text solves one half of the problems."""
+    name = "plan" if int(problem.answer) % 4 == 1 else "solve"
+    await trial.ask("solver", [system(texts[name]), user(problem.question)])
+    return float(RULE in texts[name])
+
+
 async def ten_steps(trial: Trial, texts: Mapping[str, str], problem: Problem) -> float:
     """Ten requests, and a better score the longer its texts are."""
     for at in range(10):

@@ -13,12 +13,15 @@ import groundswell
 from groundswell import Limits, RunOptions, Summary
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.documented import AsyncEvaluationPipeline, AsyncEvolutionController
 from groundswell.experiments.prompt_evolution.evolving import evolve, expected
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems
 from groundswell.experiments.prompt_evolution.programs import find_task_program
 from groundswell.experiments.prompt_evolution.searching import LEAST
-from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
+from groundswell.experiments.prompt_evolution.settings import BASELINES as BOTH
+from groundswell.experiments.prompt_evolution.settings import OPERATORS, Evolution, Stops
 from tests.experiments.prompt_evolution.own_programs import HERE, RULE, TEXTS, Solver
 from tests.experiments.prompt_evolution.stage import evolved
 
@@ -45,7 +48,7 @@ def settings_for(name: str, **how: Any) -> Evolution:
 @pytest.mark.parametrize("name", ["two_steps", "whole"])
 def test_the_text_that_matters_is_found(tmp_path: Path, name: str) -> None:
     model = Solver()
-    found = asyncio.run(evolved(tmp_path / "runs.db", model, settings_for(name)))
+    found = asyncio.run(evolved(tmp_path / "runs.db", model, settings_for(name, polish=False)))
     texts = found.deployed.genome.texts
     assert RULE in texts["solve"]
     assert [each.accuracy for each in found.tested] == [0.0, 1.0]
@@ -57,6 +60,9 @@ def test_the_text_that_matters_is_found(tmp_path: Path, name: str) -> None:
     for each in others:
         if each.parents == (0,) and each.operator == "reflect":
             assert sum(each.genome.texts[name] != TEXTS[name] for name in TEXTS) == 1, "one text at a time"
+    contributions = {each.text: each.value for each in found.parts}
+    assert contributions[f"solve: {RULE}"] == 1
+    assert contributions["solve: Give the number."] == 0
 
 
 def test_a_writer_sees_all_texts_and_what_the_program_did(tmp_path: Path) -> None:
@@ -84,9 +90,24 @@ def test_a_program_may_take_the_model(tmp_path: Path) -> None:
     assert found.evolution.members[0].asks == LEAST
 
 
-@pytest.mark.parametrize("name", ["two_steps", "scored"])
-def test_what_was_stopped_goes_on_to_the_same_end(tmp_path: Path, name: str) -> None:
-    settings = settings_for(name, stops=Stops(asks=400))
+def test_texts_of_two_parents_are_combined_without_a_writer(tmp_path: Path) -> None:
+    """The writer of these tests would repeat the rule."""
+    seeds = tuple(Genome.named({**TEXTS, name: f"{TEXTS[name]} {RULE}"}) for name in TEXTS)
+    settings = settings_for("halves", seeds=seeds, operators={"combine": 1.0}, polish=False)
+    found = asyncio.run(evolved(tmp_path / "runs.db", Solver(), settings))
+    assert found.deployed.genome == Genome.named({name: f"{text} {RULE}" for name, text in TEXTS.items()})
+    child = next(each for each in found.evolution.members if each.genome == found.deployed.genome)
+    assert (child.operator, set(child.parents)) == ("combine", {0, 1})
+
+
+ALL_OPERATORS = dict.fromkeys(OPERATORS, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("two_steps", {}), ("scored", {}), ("two_steps", {"operators": ALL_OPERATORS, "baselines": BOTH})]
+)
+def test_what_was_stopped_goes_on_to_the_same_end(tmp_path: Path, name: str, how: dict[str, Any]) -> None:
+    settings = settings_for(name, stops=Stops(asks=400), **how)
 
     async def session(store: str, limit: int | None) -> tuple[Summary, list[bytes]]:
         model = Solver()
@@ -165,6 +186,30 @@ def test_the_estimate_counts_the_requests_of_a_program(tmp_path: Path) -> None:
     asyncio.run(evolved(tmp_path / "runs.db", model, settings))
     asked = sum(each.model == "solver" for each in model.asked)
     assert loads["solver"].calls.low <= asked <= loads["solver"].calls.high
+
+
+def test_controllers_and_pipelines_take_texts(tmp_path: Path) -> None:
+    problems = settings_for("two_steps").problems
+    config = AsyncEvolutionConfig(
+        program=f"{HERE}:two_steps",
+        seed_texts=(TEXTS,),
+        model="solver",
+        writer="writer",
+        problems=problems,
+        max_asks=600,
+        baselines=(),
+    )
+    how: dict[str, Any] = {"store": tmp_path / "runs.db", "script": Solver()}
+    results = asyncio.run(AsyncEvolutionController(config, **how).run_evolution_async())
+    assert RULE in results["best_texts"]["solve"]
+    assert results["best_prompt"] == Genome.named(results["best_texts"]).text
+
+    async def evaluated() -> list[float | None]:
+        async with AsyncEvaluationPipeline(config, **how) as pipeline:
+            genomes = [Genome.named(TEXTS), Genome.named(results["best_texts"])]
+            return [each.accuracy for each in await pipeline.evaluate_population(genomes)]
+
+    assert asyncio.run(evaluated()) == [0.0, 1.0]
 
 
 def told(summary: Summary) -> Analysis:
