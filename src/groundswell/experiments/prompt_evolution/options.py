@@ -251,7 +251,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
             description="Program of your own that solves the problems with several texts, as module:name. Its texts "
             "are evolved instead of a prompt. It sets the options of its requests itself."
         ),
-        Flag(metavar="MODULE:NAME", group=TASK),
+        Flag(metavar="MODULE:NAME", group=TASK, over_http=False),
     ] = ""
     seed_texts: Annotated[
         dict[str, str] | None,
@@ -259,7 +259,7 @@ class Evolve(Speed, frozen=True, kw_only=True):
             description="Texts of the --program to start from: a TOML or JSON file with a text for each name, such as "
             "the best_prompt.json of another run."
         ),
-        Flag(metavar="FILE", group=TASK, read=_read_texts, completes="files"),
+        Flag(metavar="FILE", group=TASK, read=_read_texts, completes="files", over_http=False),
     ] = None
     temperature: Annotated[
         float,

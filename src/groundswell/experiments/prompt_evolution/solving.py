@@ -103,8 +103,7 @@ async def execute(trial: Trial, spec: Execution) -> Solved:
     else:
         reply = replies[-1].text if replies else ""
         if isinstance(returned, tuple) and len(returned) == 3:
-            *returned, reply = returned
-            returned = tuple(returned)
+            reply, returned = returned[2], returned[:2]
         if not isinstance(returned, int | float | tuple):
             raise NoScore(
                 f"the program {spec.program} returned a {type(returned).__name__}; it must return the reply as text, a "
@@ -135,7 +134,7 @@ def turns_shown(turns: Sequence[Turn]) -> str:
         if isinstance(request, Invoke):
             named = (f"{name}={value}" for name, value in (request.options or {}).items())
             arguments = ", ".join([*map(str, request.arguments), *named])
-            lines.append(_line(f"call {request.function}({arguments})", _result(result)))
+            lines.append(_line("call", f"{request.function}({arguments}) = {_result(result)}"))
         else:
             asked = _message(request.messages[-1]) if isinstance(request, Chat) and request.messages else "embedding"
             lines += [_line(f"to {label or 'the model'}", asked), _line(label or "the model", _result(result))]
