@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("dspy")
 
@@ -21,7 +19,7 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMInvalidRequestEr
 
 import groundswell
 from groundswell import Limits, RunOptions
-from groundswell.bridges.dspy import EngineLM, Evolve, chat_of, joined, response_of, split
+from groundswell.bridges.dspy import EngineLM, Evolve, chat_of, response_of
 from groundswell.errors import RunError
 from groundswell.experiments.prompt_evolution.settings import Stops
 from groundswell.program.request import (
@@ -308,7 +306,8 @@ def instructions(program: Any) -> list[str]:
 def test_instructions_are_evolved_and_nothing_is_asked_again(tmp_path: Path, make: Callable[[], Any]) -> None:
     models = Models()
     better, search = evolved(tmp_path, make())
-    assert any(RULE in each for each in instructions(better))
+    changed = [RULE in each for each in instructions(better)]
+    assert changed[-1], "the last step gives the answer"
     assert search.analysis is not None
     assert search.analysis.tested[-1].accuracy == 1
     asked = len(models.asked)
@@ -329,17 +328,3 @@ def test_a_search_stops_with_its_model_and_goes_on(tmp_path: Path) -> None:
     assert search.analysis is not None
     assert not any(each.why for each in search.analysis.evolution.members)
     assert instructions(found) == instructions(evolved(tmp_path / "whole", program)[0])
-
-
-names = st.text("abc._", min_size=1, max_size=4)
-lines = st.text("ab# \n", max_size=9).map(str.strip).filter(bool)
-
-
-@given(st.dictionaries(names, lines, min_size=1, max_size=3))
-def test_joined_instructions_are_split_again(texts: dict[str, str]) -> None:
-    assert split(joined(texts), dict.fromkeys(texts, "seed")) == texts
-
-
-def test_instructions_without_their_heading_stay_as_they_were() -> None:
-    texts = {"a": "one", "b": "two"}
-    assert split(joined(texts).replace(" of b", "").replace("one", "three"), texts)["b"] == "two"

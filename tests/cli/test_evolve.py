@@ -141,6 +141,60 @@ def test_problems_of_a_file_and_a_metric_of_ones_own(cli: CommandLine) -> None:
     assert Path("mine/report.html").exists()
 
 
+OWN_PROGRAM = """
+from groundswell import scripted_model
+
+
+async def two_turns(trial, texts, problem, model):
+    plan = await trial.ask(model, texts["plan"] + " " + problem.question)
+    reply = await trial.ask(model, texts["solve"] + " " + problem.question + " " + plan.text)
+    return reply.text
+
+
+@scripted_model("doubler")
+def doubler(request):
+    text = str(request.messages[-1].content)
+    number = int("".join(letter for letter in text.partition("?")[0] if letter.isdigit()))
+    return f"#### {2 * number if 'Double it.' in text else number}"
+
+
+@scripted_model("helper")
+def helper(request):
+    text = request.messages[-1].content.rpartition("<prompt>\\n")[2].partition("\\n</prompt>")[0]
+    return f"<prompt>{text} Double it.</prompt>"
+"""
+
+
+@pytest.mark.usefixtures("at_home")
+def test_the_texts_of_a_program_of_ones_own(cli: CommandLine) -> None:
+    rows = [{"question": f"Twice {n}?", "answer": str(2 * n)} for n in range(1, 41)]
+    Path("twice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("my_program.py").write_text(OWN_PROGRAM)
+    Path("texts.toml").write_text('plan = "Say how."\nsolve = "Say it."\n')
+    words = (
+        *("evolve", "--program", "my_program:two_turns", "--task", "twice.jsonl", "--model", "scripted/doubler"),
+        *("--writer", "scripted/helper", "--max-asks", "300", "--baselines", "none"),
+    )
+    cli(*words, "--seed-texts", "texts.toml", "--name", "cut", "--max-calls", "60", status=3)
+    assert json.loads(Path("results/cut/best_prompt.json").read_text()).keys() == {"plan", "solve"}
+    cli("runs", "resume", "cut", "--max-calls", "100000")
+    said = cli(*words, "--seed-texts", "texts.toml", "--name", "whole").stdout
+    assert analysis_in(Path("results/cut")) == analysis_in(Path("results/whole"))
+    best = json.loads(Path("results/whole/best_prompt.json").read_text())
+    assert "Double it." in best["solve"]
+    assert Path("results/whole/best_prompt.txt").read_text() == (
+        f"## plan\n\n{best['plan']}\n\n## solve\n\n{best['solve']}"
+    )
+    assert f"## solve\n\n{best['solve']}\n" in said
+    assert "turns: to the model: Say how. Twice" in said
+    for name, how in (("again", ("--from-run", "whole")), ("more", ("--seed-texts", "results/whole/best_prompt.json"))):
+        found = cli.json(*words, *how, "--name", name)
+        assert found["analysis"]["tested"][0]["genome"]["texts"] == best
+        assert found["analysis"]["tested"][0]["accuracy"] == 1
+    refused = cli("evolve", "--from-run", "whole", "--name", "plain", status=2).stderr
+    assert "error: --from-run: 'whole' evolved texts of a program, and this run does not" in refused
+
+
 @pytest.mark.usefixtures("at_home")
 def test_a_small_file_and_a_model_that_nobody_named_are_told_of(cli: CommandLine) -> None:
     rows = [{"question": f"What is {n} + 1?", "answer": n + 1} for n in range(18)]

@@ -123,6 +123,30 @@ def test_every_option_reaches_the_settings() -> None:
     assert (found.choices.account, found.choices.max_concurrent) == ((*speed, "openai.timeout=3"), 120)
 
 
+OWN = "tests.experiments.prompt_evolution.own_programs:two_steps"
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("texts.toml", 'plan = "Plan."\nsolve = """\nSolve it.\nSay it."""\n'),
+        ("texts.json", '{"solve": "Solve it.\\nSay it.", "plan": "Plan."}'),
+    ],
+)
+def test_a_program_and_its_texts_reach_the_settings(name: str, body: str) -> None:
+    Path(name).write_text(body)
+    found = ready(program=OWN, seed_texts=name)
+    assert found.settings.program == OWN
+    assert [seed.texts for seed in found.settings.seeds] == [{"plan": "Plan.", "solve": "Solve it.\nSay it."}]
+    assert f"Evolving the texts of {OWN} (plan, solve) for" in found.notes[-1]
+
+
+def test_a_text_may_be_called_text() -> None:
+    values = {"program": OWN, "seed_texts": {"text": "Solve it."}}
+    found = COMMAND.ready(collect(COMMAND.fields, values, what=COMMAND.name), Context(origin="command"))
+    assert [seed.texts for seed in found.settings.seeds] == [{"text": "Solve it."}]
+
+
 def test_another_seed_draws_other_problems() -> None:
     one, same, other = (settings_of(seed=seed).problems for seed in "112")
     assert one == same != other
@@ -373,6 +397,14 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--metric", "beauty"], "error: --metric: there is no 'beauty'; there are number"),
         (["--metric", "nowhere:it"], "error: --metric: 'nowhere' cannot be imported"),
         (["--seed-prompt", " "], "error: --seed-prompt: a seed prompt is empty; write a prompt"),
+        (["--program", "two_steps"], "error: --program 'two_steps': must be module:name, such as mine:two_steps"),
+        (["--program", "nowhere:it"], "error: --program: 'nowhere' cannot be imported"),
+        (["--program", OWN], "error: --seed-texts: give the texts of the program to start from"),
+        (["--program", OWN, "--seed-prompt", "?"], "error: --seed-prompt: a program has several texts; give --seed-te"),
+        (["--seed-texts", "texts.toml"], "error: --seed-texts: these are texts of a program, but no program"),
+        (["--seed-texts", "none.toml"], "error: --seed-texts none.toml: No such file"),
+        (["--seed-texts", "mine.jsonl"], "error: --seed-texts mine.jsonl: is not valid JSON"),
+        (["--program", OWN, "--seed-texts", "numbers.json"], "error: --seed-texts numbers.json: must be text"),
         (["--seed-prompt", "@none.txt"], "error: --seed-prompt none.txt: No such file"),
         (["--async-batch-size", "0"], "error: --async-batch-size 0: must be"),
         (["--rate-limit-per-minute", "-1"], "error: --rate-limit-per-minute -1: must be"),
@@ -392,6 +424,8 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
 def test_a_message_names_the_flag(cli: CommandLine, words: list[str], message: str) -> None:
     write_problems(20)
     write_problems(3, "three.jsonl")
+    Path("texts.toml").write_text('plan = "Plan."')
+    Path("numbers.json").write_text('{"plan": 1}')
     Path("empty").mkdir()
     assert message in cli("evolve", *words, status=2).stderr
     assert not cli.store.exists() or not cli.json("runs", "list")["runs"]

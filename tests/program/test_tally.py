@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from groundswell import AskFailed, Fault, FaultKind, ForeignAwait, Program, Reply, Trial, Usage, together
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Chat, Settlement
-from groundswell.program.tally import Asked, Tally, tallied
+from groundswell.program.tally import Asked, Tally, followed, tallied
 
 Tree = list[Any]
 """Of what is asked one after the other: names of models; and lists, which are asked side by side."""
@@ -58,6 +58,21 @@ def test_everything_is_counted_once_whoever_answers_first(tree: Tree, seed: int)
     met = names(tree)
     assert value == len(met)
     assert tally == {name: Asked(met.count(name), 3 * met.count(name), 3 * met.count(name)) for name in set(met)}
+
+
+@given(st.lists(TREES, max_size=4), st.integers())
+def test_turns_are_in_the_order_of_the_program(tree: Tree, seed: int) -> None:
+    _, turns = conducted(followed(asked(Trial("k", 0), tree)), Random(seed)).result
+    assert [each.request.model for each in turns] == names(tree)
+    assert {each.result.text for each in turns} <= {"!"}
+
+
+@pytest.mark.parametrize(("most", "fails"), [(3, False), (2, True)])
+def test_a_part_may_make_so_many_requests(most: int, fails: bool) -> None:
+    found = conducted(followed(asked(Trial("k", 0), ["one", [["two"], ["one"]]]), most), Random(0))
+    assert (found.error is not None) == fails
+    if fails:
+        assert str(found.error) == "the program made more than 2 requests and calls; does it end?"
 
 
 @given(st.lists(TREES, max_size=4))

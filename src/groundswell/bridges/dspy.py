@@ -30,12 +30,26 @@ from groundswell.experiments.needed import explained
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.metrics import metric as register_metric
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems
+from groundswell.experiments.prompt_evolution.programs import Task
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.small_models import extras_of
 from groundswell.portal import SyncEngine, SyncRun
-from groundswell.program.request import Chat, Fault, FaultKind, Image, Message, Reply, Text, Tool, ToolCall, canonical
+from groundswell.program.request import (
+    Chat,
+    Fault,
+    FaultKind,
+    Image,
+    Message,
+    Reply,
+    Text,
+    Tool,
+    ToolCall,
+    canonical,
+    system,
+    user,
+)
+from groundswell.program.trial import Trial, program
 from groundswell.transports.scripted import scripted_model
 
 try:
@@ -261,17 +275,15 @@ def response_of(reply: Reply, model: str) -> lm15.Response:
 
 
 THREADS = 32
-METRIC = "dspy"
-HEADING = "### Instructions of "
-TASK = f"a program of several steps. Keep the lines that begin with `{HEADING.strip()}`."
+PROGRAM = f"{__name__}:predict"
 
 
 class Evolve(Teleprompter):  # type: ignore[misc]
     """A DSPy optimiser that evolves the instructions of a program's predictors with the search of `groundswell evolve`.
 
-    A candidate is one text with the instructions of all predictors. It is evaluated by running the program on examples,
-    with the language model that DSPy is configured with. Use an `EngineLM`, so that a search that was interrupted
-    repeats no request. `analysis` is the result of the search, with its gain on the held-out test.
+    A candidate has one text for each predictor. It is evaluated by running the program on examples, with the language
+    model that DSPy is configured with. Use an `EngineLM`, so that a search that was interrupted repeats no request.
+    `analysis` is the result of the search, with its gain on the held-out test.
 
     Args:
         engine: The engine of the search.
@@ -327,44 +339,45 @@ class Evolve(Teleprompter):  # type: ignore[misc]
         texts = {name: each.signature.instructions for name, each in student.named_predictors()}
         model = f"dspy-{blake2b(canonical([texts, sorted(examples)]), digest_size=4).hexdigest()}"
         with ThreadPoolExecutor(self._threads, "groundswell-dspy") as threads:
-            work = _Work(student, examples, self._metric, texts)
+            work = _Work(student, examples, self._metric)
             scripted_model(model)(partial(_answer, threads, copy_context(), work))
             settings = Evolution(
                 models=(f"scripted/{model}",),
                 writer=self._writer,
                 problems=Problems(train=tuple(sets[0]), validation=tuple(sets[1]), test=tuple(sets[2])),
-                metric=METRIC,
-                seeds=(Genome.of(joined(texts)),),
-                **{"baselines": (), "task": TASK if len(texts) > 1 else "", **self._settings},
+                seeds=(Genome.named(texts),),
+                program=PROGRAM,
+                **{"baselines": (), **self._settings},
             )
             ended = self._engine.drive(evolve, settings, name=self._name, seed=self._seed)
         if ended.analysis is None:
             raise RunError(f"the search is not complete: {ended.error or ended.status}. Run it again to continue it")
         self.analysis = msgspec.convert(ended.analysis, Analysis)
-        return instructed(student, split(self.analysis.deployed.genome.text, texts))
+        return instructed(student, self.analysis.deployed.genome.texts)
+
+
+@program("bridges/dspy", version=1)
+async def predict(trial: Trial, task: Task) -> tuple[float, str, str]:
+    """Score, feedback and prediction of the DSPy program with these instructions, for an example."""
+    asked = [system(json.dumps(task.texts)), user(task.problem.question)]
+    found = json.loads((await trial.ask(task.model, asked, label="the program")).text)
+    return found["score"], found["feedback"], found["prediction"]
 
 
 class _Work:
-    """Runs a program with the instructions of a candidate. `texts` are those of the program itself."""
+    """Runs a program with the instructions of a candidate, as a model that answers `predict`."""
 
-    def __init__(
-        self,
-        student: dspy.Module,
-        examples: Mapping[str, dspy.Example],
-        metric: Callable[..., Any],
-        texts: Mapping[str, str],
-    ) -> None:
+    def __init__(self, student: dspy.Module, examples: Mapping[str, dspy.Example], metric: Callable[..., Any]) -> None:
         self._student = student
         self._examples = examples
         self._metric = metric
-        self._texts = texts
 
     def __call__(self, request: Chat) -> str | Fault:
-        """What the program predicts for an example, after a line with its score and feedback."""
-        prompt, question = (str(each.content) for each in request.messages)
+        """Score, feedback and prediction of the program for an example, as JSON."""
+        texts, question = (str(each.content) for each in request.messages)
         example = self._examples[question]
         try:
-            predicted = instructed(self._student, split(prompt, self._texts))(**example.inputs())
+            predicted = instructed(self._student, json.loads(texts))(**example.inputs())
         except AdapterParseError as error:
             return _scored(0.0, str(error), "")
         except Exception as error:  # noqa: BLE001  code of the program: the example is missing, and is not scored
@@ -386,15 +399,8 @@ async def _answer(threads: ThreadPoolExecutor, context: Any, work: _Work, reques
     return await asyncio.get_running_loop().run_in_executor(threads, context.copy().run, work, request)
 
 
-def _scored(score: float, feedback: str, shown: str) -> str:
-    return json.dumps({"score": score, "feedback": feedback}) + f"\n{shown}"
-
-
-@register_metric(METRIC)
-def score_of(reply: str, problem: Problem) -> tuple[float, str]:
-    """The score and the feedback in the first line of a reply."""
-    found = json.loads(reply.partition("\n")[0])
-    return found["score"], found["feedback"]
+def _scored(score: float, feedback: str, predicted: str) -> str:
+    return json.dumps({"score": score, "feedback": feedback, "prediction": predicted})
 
 
 def _problem(example: dspy.Example) -> Problem:
@@ -412,24 +418,3 @@ def instructed(program: dspy.Module, texts: Mapping[str, str]) -> dspy.Module:
     for name, predictor in made.named_predictors():
         predictor.signature = predictor.signature.with_instructions(texts[name])
     return made
-
-
-def joined(texts: Mapping[str, str]) -> str:
-    """The instructions of all predictors as one text. If there are several, each has a heading."""
-    if len(texts) == 1:
-        return next(iter(texts.values()))
-    return "\n\n".join(f"{HEADING}{name}\n{text}" for name, text in texts.items())
-
-
-def split(text: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """The instructions in a text, by predictor. One whose heading was lost keeps those in `texts`."""
-    if len(texts) == 1:
-        return dict.fromkeys(texts, text)
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if line.startswith(HEADING):
-            name = line.removeprefix(HEADING).strip()
-        else:
-            found[name] = f"{found.get(name, '')}{line}\n"
-    return {name: found.get(name, "").strip() or text for name, text in texts.items()}

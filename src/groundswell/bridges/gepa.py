@@ -32,6 +32,7 @@ from groundswell.experiments.needed import explained
 from groundswell.experiments.outage import Outage
 from groundswell.experiments.prompt_evolution.metrics import Replied, find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.prompt_evolution.programs import Task
 from groundswell.experiments.small_models import extras_of
 from groundswell.portal import SyncRun
 from groundswell.program.request import Chat, ChatOptions, FaultKind, Message, fingerprint, system, user
@@ -42,16 +43,10 @@ try:
 except ModuleNotFoundError as missing:
     raise explained(missing) from missing
 
+__all__ = ["EngineAdapter", "ReflectionLM", "Task"]
 log = logging.getLogger("groundswell.bridges")
 MISTAKES = (FaultKind.PROGRAM, FaultKind.CALL)
 """Faults of the user's own code. They are raised, and not scored."""
-
-
-class Task(msgspec.Struct, frozen=True):
-    """The spec of a program of your own: the texts of a candidate, by name, and a problem."""
-
-    texts: dict[str, str]
-    problem: Problem
 
 
 class Evaluation(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -19,6 +19,22 @@ def trust_named(names: Iterable[str]) -> None:
         trust_module(module)
 
 
+def import_named(module: str, field: str) -> None:
+    """Import the module of a `module:name`, if it is not imported yet. `field` is the setting, for errors.
+
+    The name may come from somebody else's store, so the module must be trusted.
+    """
+    if module in sys.modules:
+        return
+    try:
+        check_stored_module(module, f"module {module!r}")
+        importlib.import_module(module)
+    except NotTrusted as error:
+        raise error.about(field) from None
+    except (RunError, ImportError) as error:
+        raise SettingsError(f"{field}: {module!r} cannot be imported: {error}", field=field) from error
+
+
 class Named(Generic[T]):
     """A registry of things by name. `field` is the setting that names them, for errors."""
 
@@ -33,20 +49,10 @@ class Named(Generic[T]):
         return iter(self._held)
 
     def find(self, given: str) -> T:
-        """A thing by name. `module:name` imports a module first.
-
-        The name may come from somebody else's store, so a module that is not imported yet must be trusted.
-        """
+        """A thing by name. `module:name` imports a module first."""
         module, _, name = given.rpartition(":")
-        if module and module not in sys.modules:
-            try:
-                check_stored_module(module, f"module {module!r}")
-                importlib.import_module(module)
-            except NotTrusted as error:
-                raise error.about(self._field) from None
-            except (RunError, ImportError) as error:
-                said = f"{self._field}: {module!r} cannot be imported: {error}"
-                raise SettingsError(said, field=self._field) from error
+        if module:
+            import_named(module, self._field)
         if name not in self._held:
             said = f"{self._field}: there is no {name!r}; there are {', '.join(self._held)}"
             raise SettingsError(said, field=self._field)

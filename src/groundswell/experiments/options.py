@@ -339,7 +339,7 @@ def literal(one: Field, value: Any) -> Any:
 
 def _is_literal(one: Field, value: Any) -> bool:
     """Whether a value is text that was marked as such."""
-    return one.flag.read is not None and isinstance(value, dict) and set(value) == {LITERAL}
+    return one.flag.read is not None and isinstance(value, dict) and set(value) == {LITERAL} and _bare(one.kind) is str
 
 
 def _scalar(kind: Any, text: str, place: Place) -> Any:

@@ -103,6 +103,17 @@ def test_fields_are_filled_in_once(operator: str) -> None:
     assert plain.count("{prompt}") == (2 if operator == "reflect" else 0), "those of the solved problem alone"
 
 
+@pytest.mark.parametrize("operator", ["reflect", "combine", "paraphrase", "polish"])
+def test_one_text_of_several_is_written(operator: str) -> None:
+    one, other = (Genome.named({"plan": f"Plan {name}.", "solve": f"Solve {name} {{texts}}."}) for name in "AB")
+    said = message(Breeding(operator, (one, other), "m", text="solve", task="Add up."))
+    assert "<prompt>\nSolve A {texts}.\n</prompt>" in said
+    assert ("<prompt>\nSolve B {texts}.\n</prompt>" in said) == (operator == "combine")
+    shown = operator != "paraphrase"
+    assert ("## plan\n\nPlan A.\n\n## solve\n\nSolve A {texts}." in said) == shown
+    assert ('Reply with the new text "solve" alone.' in said) == shown
+
+
 def test_a_template_of_ones_own() -> None:
     template = "Fix this:\n{prompt}\nIt fails on {failures}; {unknown} {} stays."
     spec = spec_of("reflect", FARM, template=Writing(template=template).template)

@@ -23,6 +23,7 @@ NAMES = [
     "Problem",
     "Problems",
     "Sizes",
+    "Task",
     "evolve",
     "generated",
     "metric",

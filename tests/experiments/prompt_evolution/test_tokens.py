@@ -14,12 +14,15 @@ from groundswell.experiments.prompt_evolution.tokens import (
     CROSSOVERS,
     MOST_EXAMPLES,
     MUTATIONS,
+    differing,
+    mixed,
+    parts_of,
     sentences,
     shorten,
     with_examples,
     without_part,
 )
-from tests.experiments.prompt_evolution.test_genome import genomes
+from tests.experiments.prompt_evolution.test_genome import genomes, named
 
 ONE = Genome("Solve the problem. Check the result.", ("1 + 1 = 2",), "#### number")
 OTHER = Genome("You are a teacher. Work step by step. Be brief.")
@@ -118,3 +121,30 @@ def test_each_part_can_be_left_out() -> None:
     assert [each.instruction for each in found] == ["Check the result.", "Solve the problem.", ONE.instruction]
     assert [each.examples for each in found] == [ONE.examples, ONE.examples, ()]
     assert {each.answer_format for each in found} == {ONE.answer_format}
+
+
+@given(genomes)
+def test_the_parts_of_a_prompt_are_those_that_can_be_left_out(genome: Genome) -> None:
+    assert [part for _, part in parts_of(genome)] == [*map(str.strip, sentences(genome.instruction)), *genome.examples]
+
+
+def test_texts_keep_their_last_sentence() -> None:
+    genome = Genome.named({"a": "Solve it.", "b": "Plan. Check.\n\nExample: 1 + 1 = 2", "c": "Read. Write."})
+    assert [name for name, _ in parts_of(genome)] == ["b", "b", "b", "c", "c"]
+    found = [without_part(genome, at) for at in range(5)]
+    assert [differing(genome, each) for each in found] == [["b"], ["b"], ["b"], ["c"], ["c"]]
+    assert [each.texts["b"] for each in found[:3]] == [
+        "Check.\n\nExample: 1 + 1 = 2",
+        "Plan.\n\nExample: 1 + 1 = 2",
+        "Plan. Check.",
+    ]
+    assert [each.texts["c"] for each in found[3:]] == ["Write.", "Read."]
+
+
+@given(named.filter(lambda texts: len(texts) > 1), seeds)
+def test_texts_of_both_parents_are_mixed(texts: dict[str, str], seed: int) -> None:
+    one, other = Genome.named(texts), Genome.named({name: f"{text}!" for name, text in texts.items()})
+    child = mixed(one, other, Random(seed))
+    assert child not in (one, other)
+    assert all(child.texts[name] in (one.texts[name], other.texts[name]) for name in texts)
+    assert child == mixed(one, other, Random(seed))

@@ -2,11 +2,11 @@
 
 The code calls a candidate prompt a genome, and its creation and evaluation a birth. Births of a search are numbered.
 
-genome.py      a prompt, split into instruction, examples and answer format
+genome.py      a prompt, split into instruction, examples and answer format; or the texts of a program, by name
 problems.py    problems in three sets; families.py generates problems; answers.py finds the answer in a reply;
                metrics.py scores it
-solving.py     the main program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: random
-               edits
+solving.py     the main programs: one genome on one problem; programs.py: the user's programs, whose texts are evolved
+breeding.py    a model writes a prompt; tokens.py: random edits
 racing.py      which genomes are evaluated further; population.py: survivors and parents; fitness.py; pareto.py
 settings.py    the settings of the driver; config.py: the configuration for scripts, with presets; limits.py: the
                account settings that follow from it
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         read_problems,
         shared_out,
     )
+    from groundswell.experiments.prompt_evolution.programs import Task
     from groundswell.experiments.prompt_evolution.settings import Evolution
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Problem",
     "Problems",
     "Sizes",
+    "Task",
     "evolve",
     "generated",
     "metric",
@@ -78,6 +80,7 @@ _HOMES = {
     "genome": ("Genome",),
     "metrics": ("metric",),
     "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "read_problems", "shared_out"),
+    "programs": ("Task",),
     "settings": ("Evolution",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -154,6 +154,8 @@ class Analysis(msgspec.Struct, frozen=True):
     why_no_parts: str = ""
     cut: int = 0
     """Replies of the whole run that were cut off at the token limit."""
+    program_requests: float | msgspec.UnsetType = msgspec.UNSET
+    """Requests of the program for a problem, as measured with the seeds. Sizes of the search follow from it."""
 
     @property
     def deployed(self) -> Tested:

@@ -16,8 +16,8 @@ from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.store.atomic import replacing
 
-KEPT, TEXT = "best", "best_prompt"
-"""The names under which it is stored with the run, and reported."""
+KEPT, TEXT, TEXTS = "best", "best_prompt", "best_texts"
+"""The names under which it is stored with the run, and reported; and under which several texts are, as JSON."""
 PROMPT = "best_prompt.txt"
 Stage = Literal["search", "validation", "polish", "test"]
 """What chose a prompt. Each stage knows more than the one before."""
@@ -71,7 +71,10 @@ class BestSoFar:
 
     def texts(self, best: Best) -> Mapping[str, str]:
         """What to report to listeners."""
-        return {TEXT: best.genome.text} if self._is_new(best) else {}
+        if not self._is_new(best):
+            return {}
+        texts = best.genome.texts
+        return {TEXT: best.genome.text} | ({TEXTS: _json(texts).decode()} if texts else {})
 
     async def keep(self, best: Best) -> None:
         """Store the best prompt so far."""
@@ -90,7 +93,8 @@ class BestSoFar:
 class BestPrompt:
     """A listener that writes the best prompt so far to `<folder>/<run>.best_prompt.txt`, or to `<folder>/<name>`.
 
-    A disk error is logged once, and the evolution continues.
+    The texts of a program are also written by name, to a JSON file next to it. A disk error is logged once, and the
+    evolution continues.
     """
 
     def __init__(self, folder: Path, name: str = "") -> None:
@@ -111,14 +115,28 @@ class BestPrompt:
         if self._written.get(path) == prompt:
             return
         try:
-            write_prompt(path, prompt)
+            _write(path, prompt.encode(errors="surrogatepass"))
+            if TEXTS in event.texts:
+                _write(path.with_suffix(".json"), event.texts[TEXTS].encode())
         except StoreError as error:
             self._failed = True
             log.warning("%s. The evolution continues without it.", error)
         self._written[path] = prompt
 
 
-def write_prompt(path: Path, prompt: str) -> None:
-    """Write a prompt to a file, exactly as it is."""
+def write_prompt(path: Path, genome: Genome) -> list[Path]:
+    """Write a prompt to a file, exactly as it is; and several texts by name to a JSON file next to it."""
+    _write(path, genome.text.encode(errors="surrogatepass"))
+    if not genome.texts:
+        return [path]
+    _write(by_name := path.with_suffix(".json"), _json(genome.texts))
+    return [path, by_name]
+
+
+def _json(texts: Mapping[str, str]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(texts), indent=2) + b"\n"
+
+
+def _write(path: Path, body: bytes) -> None:
     with replacing(path) as out:
-        out.write(prompt.encode(errors="surrogatepass"))
+        out.write(body)

@@ -171,10 +171,10 @@ def findings(found: Evolved) -> Iterator[str]:
     yield from _course(analysis)
     if analysis.cut:
         are = "reply was" if analysis.cut == 1 else "replies were"
-        yield (
-            f"{analysis.cut:,} {are} cut off at the limit of {found.settings.max_tokens:,} tokens, and may lack an "
-            "answer. Raise the limit with --reply-tokens."
-        )
+        limit, raised = f"the limit of {found.settings.max_tokens:,} tokens", "with --reply-tokens"
+        if found.settings.program:
+            limit, raised = "its limit of tokens", "in the program"
+        yield (f"{analysis.cut:,} {are} cut off at {limit}, and may lack an answer. Raise the limit {raised}.")
     if missing := sum(score is None for each in analysis.tested for score in each.scores):
         yield f"{numbers.plural(missing, 'score')} of the held-out test {_are(missing)} missing and excluded."
 

@@ -1,5 +1,7 @@
 """Model operators: a model writes a prompt from one or two parents. Each call is one trial.
 
+Of a program with several texts, it writes one text, and sees all of them.
+
 | operator | parents | task of the model |
 |---|---|---|
 | reflect | 1 | improve the prompt, given problems that it failed on and some that it solved |
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -67,6 +69,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True):
     reply: str
     working: str = ""
     feedback: str = ""
+    turns: str = ""
+    """What a program did, in short."""
 
 
 class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,6 +86,8 @@ class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
     successes: tuple[Case, ...] = ()
     task: str = ""
     template: str = ""
+    text: str = ""
+    """Name of the text to write, if the parents have several."""
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,7 +120,7 @@ async def breed(trial: Trial, spec: Breeding) -> Written:
     try:
         if reply.finish == "length":
             raise MalformedReply("prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
-        return Written(prompt_in(reply.text), *used)
+        return Written(spec.parents[0].with_part(spec.text, prompt_in(reply.text)), *used)
     except MalformedReply as error:
         return Written(None, *used, f"{error}; the model wrote: {error.text[:SHOWN]}")
 
@@ -123,9 +129,9 @@ def message(spec: Breeding) -> str:
     """The message to the model."""
     texts = _templates()
     values = {
-        "prompt": spec.parents[0].text,
-        "other": spec.parents[-1].text,
-        "task": texts["about"]["task"].strip().replace("{task}", spec.task) + "\n\n" if spec.task else "",
+        "prompt": spec.parents[0].part(spec.text).text,
+        "other": spec.parents[-1].part(spec.text).text,
+        "task": "".join(f"{each}\n\n" for each in _about(spec)),
         "failures": _cases(spec.failures) or texts["about"]["none"],
         "successes": _cases(spec.successes, "success") or texts["about"]["none"],
     }
@@ -133,13 +139,23 @@ def message(spec: Breeding) -> str:
     return _FIELD.sub(lambda found: values[found[1]], template)  # one pass: a prompt may contain {failures} itself
 
 
+def _about(spec: Breeding) -> Iterator[str]:
+    """What the prompt is for: the task, and all texts of the program that it belongs to."""
+    about = _templates()["about"]
+    if spec.task:
+        yield about["task"].replace("{task}", spec.task)
+    if spec.text:
+        values = {"name": spec.text, "texts": spec.parents[0].text}
+        yield re.sub(r"\{(name|texts)\}", lambda found: values[found[1]], about["texts"].strip())
+
+
 def _cases(cases: Sequence[Case], kind: str = "failure") -> str:
     """The problems as the writer sees them. Parts that are not known are left out."""
     texts = _templates()["case"]
     found = list[str]()
     for each in cases:
-        lines = [texts[kind].strip()]
-        lines += [texts[name].strip() for name in ("working", "feedback") if kind == "failure" and getattr(each, name)]
+        more = ("working", "feedback", "turns") if kind == "failure" else ()
+        lines = [texts[kind].strip(), *(texts[name].strip() for name in more if getattr(each, name))]
         values = msgspec.structs.asdict(each)
         found += [*(line.format_map(values) for line in lines), ""]
     return "\n".join(found).strip()

@@ -98,6 +98,10 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Seconds for all searches together."""
     temperature: float | None = 0.0
     max_tokens: int = 300
+    program: str = ""
+    """Program that solves the problems, as `module:name`, instead of one request with the prompt."""
+    seed_texts: tuple[dict[str, str], ...] = ()
+    """Texts of the program to start from, by name, instead of `seed_prompts`."""
 
     def __post_init__(self) -> None:
         """Report errors at once, under the field names of this class."""
@@ -153,7 +157,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             writer=self.writer,
             problems=self.problems or generated(seed=self.seed),
             metric=self.metric,
-            seeds=tuple(map(Genome.of, self.seed_prompts)),
+            seeds=tuple(map(Genome.named, self.seed_texts) if self.program else map(Genome.of, self.seed_prompts)),
             task=self.about,
             auto=self.auto,
             population_size=self.population_size,
@@ -186,6 +190,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             ablation=self.ablation,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
+            program=self.program or msgspec.UNSET,
         )
 
 

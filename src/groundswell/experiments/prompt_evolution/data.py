@@ -20,8 +20,7 @@ BIRTHS: Columns = {
     "operator": "text",
     "parents": "list",
     "fate": "text",
-    "fitness": "fitness in training, which racing estimates from the scores of related candidates too; empty if it "
-    "is not a possible parent",
+    "fitness": "float",
     "accuracy": "float",
     "problems": "int",
     "asks": "int",
@@ -37,8 +36,8 @@ OF_BIRTHS = {
     "parents": "the numbers of its parents",
     "fate": "lives: joined the population as a possible parent. behind: not good enough for the population. "
     "known: duplicate of an earlier prompt. failed: no prompt, or too many missing problems",
-    "fitness": "fitness in training, which racing estimates from the scores of related candidates too; empty if it is not a "
-    "possible parent",
+    "fitness": "fitness in training, which racing estimates from the scores of related candidates too; empty if it is "
+    "no possible parent",
     "accuracy": "the mean score on the training problems that it was evaluated on",
     "problems": "the number of training problems that it was evaluated on",
     "asks": "requests for writing and evaluating it, without those of an earlier duplicate",

@@ -32,11 +32,10 @@ from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks, relied_on
 from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.limits import accounts_of
-from groundswell.experiments.prompt_evolution.metrics import Metric, find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import ABLATED, Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
@@ -86,10 +85,10 @@ class Configured:
     def _engine_options(self, *listeners: Listener) -> dict[str, Any]:
         return engine_options(self.config, self._account, {**self._how, "listeners": [*self._listeners, *listeners]})
 
-    def _metric(self) -> Metric:
-        """The metric of the configuration. Its module may be imported, because the user's own code names it."""
-        trust_named([self.config.metric])
-        return find_metric(self.config.metric)
+    def _trust(self) -> None:
+        """Import metric and program. The user's own code names them, so their modules are trusted."""
+        trust_named([self.config.metric, self.config.program])
+        relied_on(self.config.settings)
 
 
 class Performance(msgspec.Struct, frozen=True):
@@ -160,7 +159,9 @@ class Results(TypedDict):
     best_fitness: float
     """The highest fitness on the training problems."""
     best_prompt: str
-    """The prompt to deploy."""
+    """The prompt to deploy. Several texts are joined, each under a heading with its name."""
+    best_texts: dict[str, str]
+    """The texts to deploy, by name; empty for a prompt."""
     found_by: str
     """The search that found it, for example `evolution`; `seed` if none found a better prompt."""
     validation_accuracy: float | None
@@ -219,8 +220,8 @@ class EvolutionController(Configured):
             return engine.work(self._evolved)
 
     def _opening(self) -> dict[str, Any]:
-        """Options for opening the engine. Importing the metric first lets the engine detect that it has changed."""
-        self._metric()
+        """Options for opening the engine. Importing metric and program first lets the engine detect changes."""
+        self._trust()
         if not self.config.logs_evaluations:
             return self._engine_options()
         return self._engine_options(self._evaluations, BestPrompt(compose.store_path(self._store).parent / FOLDER))
@@ -241,14 +242,15 @@ class EvolutionController(Configured):
         if summary.analysis is None:
             why = summary.error or summary.status
             raise RunError(f"run {self.name!r} is not complete: {why}. Run the same configuration again to continue it")
-        settings = self.config.settings
         analysis = msgspec.convert(summary.analysis, Analysis)
+        settings = msgspec.structs.replace(self.config.settings, program_requests=analysis.program_requests)
         self.performance = performance_of(analysis, summary, settings)
         main, best = analysis.evolution, analysis.deployed
         path = self._evaluations.path(summary.run_id)
         return Results(
             best_fitness=max(each.train for each in main.finalists),
             best_prompt=best.genome.text,
+            best_texts=best.genome.texts,
             found_by=best.name,
             validation_accuracy=best.validation,
             test_accuracy=best.accuracy,
@@ -336,12 +338,13 @@ class Opened(Configured):
     async def __aenter__(self) -> Self:
         if self._stack is not None:
             raise RunError(f"{type(self).__name__} is already open")
-        metric, how = self._metric(), self._engine_options()
+        self._trust()
+        how = self._engine_options()
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(compose.open(self._store, **how))
             run = engine.run(self._name, seed=self.config.seed, options=self._options)
             await stack.enter_async_context(run)
-            run.relies_on(solve, [metric])
+            run.relies_on(*relied_on(self.config.settings))
             await self._begin(run)
             self._run, self._stack, self._begun = run, stack.pop_all(), {}
         return self
@@ -430,13 +433,13 @@ class AsyncEvaluationPipeline(Opened):
         self._examiner = Examiner(run, settings, costs)
 
     async def _met(self, genome: Genome, problems: Sequence[Problem]) -> list[Cell]:
-        return list(await asyncio.gather(*(self._cell(genome.text, problem) for problem in problems)))
+        return list(await asyncio.gather(*(self._cell(genome, problem) for problem in problems)))
 
-    async def _cell(self, prompt: str, problem: Problem) -> Cell:
+    async def _cell(self, genome: Genome, problem: Problem) -> Cell:
         _ = self.run  # raises if the pipeline is not open
         settings, examiner = self.config.settings, self._examiner
-        asked = [prompt, problem, settings.models, settings.metric, settings.temperature, settings.max_tokens]
-        return await self._once(asked, lambda key: examiner.tried(key, prompt, problem))
+        asked = [genome.text, problem, settings.models, settings.metric, settings.temperature, settings.max_tokens]
+        return await self._once(asked, lambda key: examiner.tried(key, genome, problem))
 
     def _evaluated(self, genome: Genome, cells: Sequence[Cell], others: Sequence[Genome]) -> Evaluated:
         there = [cell for cell in cells if cell.score is not None]

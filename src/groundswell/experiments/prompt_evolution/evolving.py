@@ -37,10 +37,9 @@ from groundswell.experiments.prompt_evolution.analysis import (
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
 from groundswell.experiments.prompt_evolution.costs import Costs
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks, relied_on
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, Population, ranked
 from groundswell.experiments.prompt_evolution.searching import (
@@ -54,8 +53,7 @@ from groundswell.experiments.prompt_evolution.searching import (
     State,
 )
 from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
-from groundswell.experiments.prompt_evolution.solving import solve
-from groundswell.experiments.prompt_evolution.tokens import sentences, without_part
+from groundswell.experiments.prompt_evolution.tokens import parts_of, without_part
 from groundswell.experiments.prompt_evolution.verdict import gains, paired, tested
 
 EVOLUTION = "evolution"
@@ -73,12 +71,12 @@ FLOOR = 0.01
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
     """Run all searches, choose their winners on the validation set, and compare these on the held-out test."""
-    run.relies_on(solve, [find_metric(settings.metric)])
+    run.relies_on(*relied_on(settings))
     costs = Costs(run, settings.stops.usd)
     await costs.learn((*settings.models, settings.by))
     so_far = BestSoFar(run)
     with closing(Examiner(run, settings, costs)) as examiner:
-        settings = await _affordable(settings, examiner)
+        settings = await _measured(await _affordable(settings, examiner), examiner)
         searched = await _searched(run, settings, examiner, so_far)
         chosen, polish = await _polished(run, settings, examiner, searched, so_far)
         return await _judged(run, settings, examiner, searched, chosen, polish, so_far=so_far)
@@ -114,6 +112,17 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
 
 
+async def _measured(settings: Evolution, examiner: Examiner) -> Evolution:
+    """Measure how many requests a program makes for a problem, so that the sizes of the search fit its budget."""
+    if settings.program is msgspec.UNSET:
+        return settings
+    problems = range(min(LEAST, len(settings.problems.train)))
+    cells = await examiner.met(settings.seeds[0], "train", problems)
+    known = [cell.asks for cell in cells if cell.score is not None]
+    mean = sum(known) / len(known) / len(settings.models) if known else 1.0
+    return msgspec.structs.replace(settings, program_requests=max(1.0, mean))
+
+
 async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
     """Run the evolution and the baseline searches."""
     searches = 1 + len(settings.baselines)
@@ -131,10 +140,11 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: B
 
 def _purse(settings: Evolution) -> Purse:
     """The budget of a search. The evaluations for choosing and polishing its winner are reserved."""
-    asks, usd, models = settings.shape.asks, settings.stops.usd, len(settings.models)
+    asks, usd = settings.shape.asks, settings.stops.usd
     if asks is None:
         return Purse()
-    least = settings.reserved * models + len(settings.seeds) * (models if settings.rules.racing else settings.whole)
+    each_seed = 1 if settings.rules.racing else len(settings.problems.train)
+    least = ceil((settings.reserved + len(settings.seeds) * each_seed) * settings.each)
     if asks < least:
         raise SettingsError(
             f"asks {asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
@@ -206,7 +216,8 @@ async def _polished(
     spec = Breeding(
         POLISH, (winner.genome,), settings.by, (), seed_of(run.record.seed, POLISH) % 2**31, 0.0, how.max_tokens
     )
-    spec = msgspec.structs.replace(spec, task=settings.task)
+    longest = max(winner.genome.texts, key=lambda name: len(winner.genome.texts[name]), default="")
+    spec = msgspec.structs.replace(spec, task=settings.task, text=longest)
     outcome = await run.submit(breed, spec, key=f"{POLISH}/{best.name}")
     new = outcome.unwrap().genome if outcome.ok else None
     if new is None or new == winner.genome:
@@ -264,6 +275,7 @@ async def _judged(
         parts,
         why_no_parts,
         examiner.cut,
+        settings.program_requests,
     )
 
 
@@ -301,7 +313,7 @@ def _shipped(chosen: str, scores: Mapping[str, Sequence[float | None]]) -> tuple
 
 async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Genome) -> tuple[tuple[Part, ...], str]:
     """Measure the shipped prompt without each of its sentences and examples in turn, on the validation set."""
-    texts = [*map(str.strip, sentences(genome.instruction)), *genome.examples]
+    texts = [f"{name}: {part}" if name else part for name, part in parts_of(genome)]
     if not settings.ablation:
         return (), "switched off"
     if not FEWEST_PARTS <= len(texts) <= MOST_PARTS:
@@ -381,7 +393,7 @@ def _fails(member: Member) -> bool:
 NEEDS = {
     "reflect": _fails,
     "combine": lambda member: False,  # the population had no second parent that adds anything
-    SHORTEN: lambda member: len(sentences(member.genome.instruction)) + len(member.genome.examples) > 1,
+    SHORTEN: lambda member: len(parts_of(member.genome)) > 1,
     EXAMPLES: _fails,
 }
 """Whether an operator has something to work on."""

@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.experiments.outage import Outage
-from groundswell.experiments.prompt_evolution.costs import Costs, Spent, added
-from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.costs import Costs, Spent
+from groundswell.experiments.prompt_evolution.genome import Genome, examples_in
+from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.prompt_evolution.programs import find_task_program
 from groundswell.experiments.prompt_evolution.settings import Evolution
-from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
+from groundswell.experiments.prompt_evolution.solving import Attempt, Execution, Solved, execute, solve
 from groundswell.program.request import FaultKind
+from groundswell.program.tally import Tally
+from groundswell.program.trial import Program
 
 LASTING = (FaultKind.PROGRAM, FaultKind.CALL)
 """Faults that waiting does not cure, such as a metric that raises."""
@@ -43,6 +49,10 @@ class Cell(NamedTuple):
     """Whether no score was asked for, for example because the prompt contains the problem as an example."""
     cut: bool = False
     """Whether the reply of a model was cut off at the maximum number of tokens."""
+    turns: str = ""
+    """What a program did, in short."""
+    asks: int = 0
+    """Requests of all models."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
@@ -87,80 +97,96 @@ class Examiner:
         for number in numbers:
             cell = self._cells[name, number].result()
             if not cell.given:
-                found = found.and_(Spent(len(self._settings.models), cell.usd)).and_(cell.judged)
+                found = found.and_(Spent(cell.asks, cell.usd)).and_(cell.judged)
         return found
 
     def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
         found = self._cells.get((name, number))
         if found is None:
             problem = self.problems(part)[number]
-            if genome.examples and any(problem.question in example for example in genome.examples):
+            if any(problem.question in example for example in examples_in(genome)):
                 found = asyncio.get_running_loop().create_future()
                 found.set_result(Cell(None, given=True))
             else:
-                found = asyncio.ensure_future(self.tried(f"{name}/{number}", genome.text, problem))
+                found = asyncio.ensure_future(self.tried(f"{name}/{number}", genome, problem))
             self._cells[name, number] = found
         return found
 
-    async def tried(self, key: str, prompt: str, problem: Problem) -> Cell:
-        """Let the models solve a problem with a prompt. The key must be unique for prompt and problem."""
-        settings = self._settings
-        keys = model_keys(key, settings.models)
-        specs = [
-            Attempt(model, prompt, problem, settings.metric, settings.temperature, settings.max_tokens)
-            for model in settings.models
-        ]
-        if len(specs) == 1:
-            outcomes = [await self._run.submit(solve, specs[0], key=key)]
+    async def tried(self, key: str, genome: Genome, problem: Problem) -> Cell:
+        """Let the models, or the program, solve a problem. The key must be unique for genome and problem."""
+        keys = model_keys(key, self._settings.models)
+        tasks = [self._task(model, genome, problem) for model in self._settings.models]
+        if len(tasks) == 1:
+            outcomes = [await self._run.submit(*tasks[0], key=key)]
         else:
-            work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
+            work = [self._run.submit(*task, key=each) for each, task in zip(keys, tasks, strict=True)]
             outcomes = await asyncio.gather(*work)
         cell = await self._cell_of(outcomes)
         lasting = any(each.fault is not None and each.fault.kind in LASTING for each in outcomes)
         await self._outage.passed(cell.why or None, lasting=lasting)
         return cell
 
+    def _task(self, model: str, genome: Genome, problem: Problem) -> tuple[Program[Any, Solved], Attempt | Execution]:
+        """The program that evaluates a genome on a problem, and its spec."""
+        settings = self._settings
+        if settings.program is not msgspec.UNSET:
+            return execute, Execution(settings.program, genome.texts, problem, model, settings.metric)
+        return solve, Attempt(model, genome.text, problem, settings.metric, settings.temperature, settings.max_tokens)
+
     async def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
         """Combine the outcomes of all models."""
         found = [each.unwrap() for each in outcomes if each.ok]
-        usd: float | None = 0.0
-        judged = Spent()
+        paid, judged = Spent(), Spent()
         for model, solved in zip(self._settings.models, outcomes, strict=True):
-            if solved.ok:
-                each = solved.unwrap()
-                usd = added(usd, self.costs.of(model, each.input_tokens, each.output_tokens))
-                if each.judged:
-                    judged = judged.and_(await self._judged(each))
+            if not solved.ok:
+                paid = paid.and_(Spent(1))
+                continue
+            each = solved.unwrap()
+            if self._settings.program is not msgspec.UNSET:
+                paid = paid.and_(await self._spent(each.asked))
+            else:
+                paid = paid.and_(Spent(1, self.costs.of(model, each.input_tokens, each.output_tokens)))
+            if each.judged:
+                judged = judged.and_(await self._spent(each.judged))
         missing = next((each.fault for each in outcomes if each.fault is not None), None)
         if missing is not None:
-            return Cell(None, why=missing.message or missing.kind.value, usd=usd, judged=judged)
-        n = len(found)
+            return Cell(None, why=missing.message or missing.kind.value, usd=paid.usd, judged=judged, asks=paid.asks)
+        n, worst = len(found), min(found, key=lambda each: each.score)
         self.cut += sum(each.cut for each in found)
         return Cell(
             sum(each.score for each in found) / n,
             sum(each.input_tokens for each in found) / n,
             sum(each.output_tokens for each in found) / n,
-            min(found, key=lambda each: each.score).said,
-            usd=usd,
+            worst.said,
+            usd=paid.usd,
             each=tuple(each.score for each in found),
             judged=judged,
             feedback=next((each.feedback for each in found if each.feedback and each.score < 1), ""),
             cut=any(each.cut for each in found),
+            turns=worst.turns,
+            asks=paid.asks,
         )
 
-    async def _judged(self, solved: Solved) -> Spent:
-        """Requests and cost of the metric."""
+    async def _spent(self, tally: Tally) -> Spent:
+        """Requests and cost of a metric or a program."""
         found = Spent()
-        await self.costs.learn(solved.judged, judges=True)
-        for judge, asked in solved.judged.items():
-            paid = self.costs.of(judge, asked.input_tokens, asked.output_tokens)
-            found = found.and_(Spent(asked.asks, paid))
+        await self.costs.learn(tally, judges=True)
+        for model, asked in tally.items():
+            found = found.and_(Spent(asked.asks, self.costs.of(model, asked.input_tokens, asked.output_tokens)))
         return found
 
     def close(self) -> None:
         """Cancel what is still running."""
         for each in self._cells.values():
             each.cancel()
+
+
+def relied_on(settings: Evolution) -> tuple[Program[Any, Solved], list[Program[Any, Any]]]:
+    """The program that evaluates genomes, and the user's code that it runs. Raises `SettingsError` if there is none."""
+    metric = find_metric(settings.metric)
+    if settings.program is msgspec.UNSET:
+        return solve, [metric]
+    return execute, [metric, find_task_program(settings.program)]
 
 
 def called(genome: Genome, part: Part) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from math import ceil, inf, sqrt
 from operator import or_
@@ -16,10 +17,11 @@ from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.searching import DEEPEST, FLAWLESS, GATE, KEPT
 from groundswell.experiments.prompt_evolution.settings import ABLATED, MOST_PARTS, Evolution
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
-from groundswell.experiments.prompt_evolution.solving import Attempt, solve
+from groundswell.experiments.prompt_evolution.solving import SHOWN_TURNS, Attempt, Execution, execute, solve
 from groundswell.program.trial import Program
 
 SHORTEST = 5
@@ -179,21 +181,25 @@ def _used(solving: list[Sample], writing: Sample, asks: Asks) -> Estimate:
 
 def _solving(settings: Evolution, model: str) -> Sample:
     """Rehearse problems with a prompt half as long as the shortest seed, and with a long one."""
-    sizes, problems = [len(seed.text) for seed in settings.seeds], settings.problems
+    sizes, problems = [_size(seed) for seed in settings.seeds], settings.problems
     some = [*problems.train, *problems.validation, *problems.test][:ENOUGH]
     replies = Range(min(SHORTEST, settings.max_tokens), settings.max_tokens)
     short, long = (
-        _rehearsed(
-            solve,
-            [
-                Attempt(model, LETTER * size, problem, settings.metric, settings.temperature, settings.max_tokens)
-                for problem in some
-            ],
-            replies,
-        )
+        _rehearsed(*_evaluations(settings, model, size, some), replies)
         for size in (min(sizes) // 2, max(*sizes, _long(settings)))
     )
     return Sample(short, long)
+
+
+def _evaluations(
+    settings: Evolution, model: str, size: int, problems: Sequence[Problem]
+) -> tuple[Program[Any, Any], list[Any]]:
+    """The evaluation of a prompt, or of texts, of this size on each problem."""
+    if settings.program is msgspec.UNSET:
+        how = settings.metric, settings.temperature, settings.max_tokens
+        return solve, [Attempt(model, LETTER * size, problem, *how) for problem in problems]
+    texts = dict.fromkeys(settings.seeds[0].texts, LETTER * size)
+    return execute, [Execution(settings.program, texts, problem, model, settings.metric) for problem in problems]
 
 
 def _writing(settings: Evolution) -> Sample:
@@ -201,9 +207,12 @@ def _writing(settings: Evolution) -> Sample:
     also = {"reflect"} if "best_of_n" in settings.baselines else set()
     used = [name for name in PARENTS if settings.operators.get(name) or name in also]
     hard, how = max(settings.problems.train, key=lambda each: len(each.question)), settings.writing
-    case = Case(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY, hard.working)
+    turns = LETTER * SHOWN_TURNS if settings.program else ""
+    case = Case(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY, hard.working, turns=turns)
     failures = (case,) * how.failures
-    shortest = min(settings.seeds, key=lambda each: len(each.text))
+    shortest = min(settings.seeds, key=_size)
+    names = settings.seeds[0].texts
+    longest = Genome.named(dict.fromkeys(names, LETTER * _long(settings))) if names else None
     short, long = (
         _rehearsed(
             breed,
@@ -212,19 +221,25 @@ def _writing(settings: Evolution) -> Sample:
                     *(name, (parent,) * PARENTS[name], settings.by, shown if name == "reflect" else (), 0),
                     max_tokens=how.max_tokens,
                     successes=shown[: how.successes] if name == "reflect" else (),
+                    text=next(iter(names), ""),
                 )
                 for name in used or ["reflect"]
             ],
             WRITTEN,
         )
-        for parent, shown in ((shortest, ()), (Genome(LETTER * _long(settings)), failures))
+        for parent, shown in ((shortest, ()), (longest or Genome(LETTER * _long(settings)), failures))
     )
     return Sample(short, long)
 
 
 def _long(settings: Evolution) -> int:
     """The length of a long prompt, in characters."""
-    return max(LONG, *(2 * len(seed.text) for seed in settings.seeds))
+    return max(LONG, *(2 * _size(seed) for seed in settings.seeds))
+
+
+def _size(genome: Genome) -> int:
+    """The length of a prompt, or of the longest text of a program, in characters."""
+    return max(len(genome.part(name).text) for name in genome.texts or [""])
 
 
 def _rehearsed(program: Program[Any, Any], specs: list[Any], replies: Range) -> list[Rehearsed]:

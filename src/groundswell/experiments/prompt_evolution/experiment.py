@@ -22,6 +22,7 @@ from groundswell.experiments.prompt_evolution.data import data_tables
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.families import FAMILIES
+from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric, try_metric
 from groundswell.experiments.prompt_evolution.options import Evolve, Lines, Speed
@@ -36,6 +37,7 @@ from groundswell.experiments.prompt_evolution.problems import (
     pools_of,
     shared_out,
 )
+from groundswell.experiments.prompt_evolution.programs import find_task_program
 from groundswell.experiments.prompt_evolution.reading import Evolved, Unfinished, read_evolution
 from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED, SEED_PROMPT
 from groundswell.experiments.results import Blocks
@@ -58,6 +60,7 @@ AS_CALLED = (
     ),
     *("writer_temperature", "writer_tokens", "writer_template", "failures_shown", "polish", "ablation"),
     *("finalists", "target_fitness", "min_diversity", "max_asks", "max_usd", "max_seconds", "temperature", "metric"),
+    "program",
 )
 """Options with the same name in the configuration."""
 ALL, FAMILY, NONE = "all", "-family", "none"
@@ -87,13 +90,14 @@ def prepare(options: Evolve, context: Context) -> Plan:
             raise SettingsError(
                 f"{name}: max_concurrent also limits the requests in flight; give only one of the two", field=name
             )
-    context.allow_own_modules([options.metric])
+    context.allow_own_modules([options.metric, options.program])
     find_metric(options.metric)
+    if options.program:
+        find_task_program(options.program)
     problems, notes = _problems(options, chosen.seed)
     try_metric(options.metric, problems.train[0])
     models = context.models(options.model or [EMULATED])
-    seeds = (*(options.seed_prompt or (SEED_PROMPT,)), *_earlier(options.from_run, context))
-    config = _config(options, models, problems, chosen.seed, tuple(dict.fromkeys(seeds)))
+    config = _config(options, models, problems, chosen.seed, _seeds(options, context))
     account = (*accounts_of(config, chosen.account), *chosen.account)
     return Plan(
         config.settings,
@@ -103,7 +107,26 @@ def prepare(options: Evolve, context: Context) -> Plan:
     )
 
 
-def _earlier(name: str | None, context: Context) -> tuple[str, ...]:
+def _seeds(options: Evolve, context: Context) -> dict[str, Any]:
+    """The seed prompts, or the seed texts of a program; each once, with those of an earlier run."""
+    earlier, own = _earlier(options.from_run, context), bool(options.program)
+    if own and options.seed_prompt:
+        raise SettingsError("seed_prompt: a program has several texts; give seed_texts instead", field="seed_prompt")
+    if not own and options.seed_texts is not None:
+        raise SettingsError("seed_texts: these are texts of a program, but no program is given", field="seed_texts")
+    if any(bool(each.texts) != own for each in earlier):
+        has = "texts of a program" if earlier[0].texts else "a prompt"
+        raise SettingsError(f"from_run: {options.from_run!r} evolved {has}, and this run does not", field="from_run")
+    if not own:
+        prompts = (*(options.seed_prompt or (SEED_PROMPT,)), *(each.text for each in earlier))
+        return {"seed_prompts": tuple(dict.fromkeys(prompts))}
+    given = [Genome.named(options.seed_texts)] if options.seed_texts else []
+    if not given and not earlier:
+        raise SettingsError("seed_texts: give the texts of the program to start from", field="seed_texts")
+    return {"seed_texts": tuple(each.texts for each in dict.fromkeys((*given, *earlier)))}
+
+
+def _earlier(name: str | None, context: Context) -> tuple[Genome, ...]:
     """The best prompts of a finished evolution in the store, the shipped one first."""
     if name is None:
         return ()
@@ -114,17 +137,17 @@ def _earlier(name: str | None, context: Context) -> tuple[str, ...]:
         if record.driver != driver_name(evolve) or record.analysis is None:
             raise SettingsError(f"from_run: {name!r} is not a finished evolution", field="from_run")
         found = msgspec.json.decode(record.analysis, type=Analysis)
-    best = [each.genome.text for search in found.searches for each in search.finalists[:1]]
-    return (found.deployed.genome.text, *best)
+    best = [each.genome for search in found.searches for each in search.finalists[:1]]
+    return (found.deployed.genome, *best)
 
 
 def _config(
-    options: Evolve, models: tuple[str, ...], problems: Problems, seed: int, seeds: tuple[str, ...]
+    options: Evolve, models: tuple[str, ...], problems: Problems, seed: int, seeds: dict[str, Any]
 ) -> AsyncEvolutionConfig:
     said = {name: value for name in AS_CALLED if (value := getattr(options, name)) is not None}
     said |= {"model": models, "writer": options.writer or "", "problems": problems, "seed": seed}
     said |= {"max_tokens": options.reply_tokens, "plateau_generations": options.plateau or None}
-    said |= {"baselines": _baselines(options.baselines), "seed_prompts": seeds}
+    said |= {"baselines": _baselines(options.baselines), **seeds}
     if options.operators is not None:
         said["operators"] = options.operators
     return config_of(options, **said)
@@ -141,8 +164,10 @@ def _announced(config: AsyncEvolutionConfig) -> str:
     limits += [f"{shape.asks:,} requests"] if shape.asks is not None else []
     limits += [f"${stops.usd:g} for the whole run"] if stops.usd is not None else []
     limits += [f"{stops.seconds:g} s"] if stops.seconds is not None else []
+    texts = ", ".join(settings.seeds[0].texts)
+    what = f"the texts of {config.program} ({texts})" if texts else "a prompt"
     return (
-        f"Evolving a prompt for {solvers}, with at most {' and '.join(limits)}.{writer} Problems: "
+        f"Evolving {what} for {solvers}, with at most {' and '.join(limits)}.{writer} Problems: "
         f"{len(problems.train):,} training, {len(problems.validation):,} validation, {len(problems.test):,} held-out "
         f"test ({problems.source or 'given'}).{baselines}"
     )
@@ -309,9 +334,9 @@ class EvolutionResults(Results):
     def write_more(self, held: Store, records: Sequence[RunRecord], found: Evolved | Unfinished) -> list[Path]:
         """Write the prompt to deploy and the settings with all problems. Evaluations were written during the run."""
         best = found.best if isinstance(found, Unfinished) else found.deployed
-        paths = [self.folder / PROMPT, self.folder / SETTINGS]
-        write_prompt(paths[0], best.genome.text)
-        with replacing(paths[1]) as out:
+        settings = self.folder / SETTINGS
+        paths = [*write_prompt(self.folder / PROMPT, best.genome), settings]
+        with replacing(settings) as out:
             out.write(msgspec.json.format(msgspec.json.encode(found.settings), indent=2) + b"\n")
         return [*paths, *(path for path in [self.folder / EVALUATIONS] if path.exists())]
 

@@ -68,7 +68,7 @@ def metric(name: str) -> Callable[[F], F]:
                 found, judged = await tallied(function(trial, spec.reply, spec.problem))
             else:
                 found = function(spec.reply, spec.problem)
-            score, feedback = _score(name, found)
+            score, feedback = score_of(f"the metric {name!r}", found)
             return Scored(score, judged, feedback)
 
         worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
@@ -79,13 +79,13 @@ def metric(name: str) -> Callable[[F], F]:
     return register
 
 
-def _score(name: str, found: Any) -> tuple[float, str]:
-    """The score and the feedback that a metric returned."""
+def score_of(whose: str, found: Any) -> tuple[float, str]:
+    """The score and the feedback that a metric or a program returned."""
     found, feedback = found if isinstance(found, tuple) and len(found) == 2 else (found, "")
     if not 0.0 <= (score := float(found)) <= 1.0:
-        raise NoScore(f"the metric {name!r} returned {score:g}; it must return a number from 0 to 1")
+        raise NoScore(f"{whose} returned {score:g}; it must return a number from 0 to 1")
     if not isinstance(feedback, str):
-        raise NoScore(f"the metric {name!r} returned feedback that is not a text: {str(feedback)[:SHOWN]!r}")
+        raise NoScore(f"{whose} returned feedback that is not a text: {str(feedback)[:SHOWN]!r}")
     return score, feedback[:LONGEST_FEEDBACK]
 
 
@@ -104,7 +104,7 @@ def try_metric(given: str, problem: Problem) -> None:
     except Exception:  # noqa: BLE001  it may expect replies in another form; the run will report errors
         return
     try:
-        _score(given, found)
+        score_of(given, found)
     except (TypeError, ValueError, NoScore) as error:
         said = f"metric {given}: returned {str(found)[:SHOWN]!r}; it must return a number from 0 to 1"
         raise SettingsError(said, field="metric") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, get_args
 
@@ -65,6 +66,16 @@ def _read_template(text: str, _: Place) -> str:
 
 def _read_prompt(text: str, place: Place) -> str:
     return place.text_of(text[1:]).rstrip("\n") if text.startswith("@") else text
+
+
+def _read_texts(text: str, place: Place) -> Any:
+    """The texts in a TOML or JSON file."""
+    body = place.text_of(text)
+    try:
+        return tomllib.loads(body) if text.endswith(".toml") else msgspec.json.decode(body)
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as error:
+        kind = "TOML" if text.endswith(".toml") else "JSON"
+        raise SettingsError(f"{place.spelled} {text}: is not valid {kind}: {error}") from error
 
 
 def _read_names(text: str, _: Place) -> list[str]:
@@ -234,6 +245,22 @@ class Evolve(Speed, frozen=True, kw_only=True):
         ),
         Flag(metavar="TEXT|@FILE...", group=TASK, usual=True, read=_read_prompt, also=["seeds", "seed_prompts"]),
     ] = ()
+    program: Annotated[
+        str,
+        Meta(
+            description="Program of your own that solves the problems with several texts, as module:name. Its texts "
+            "are evolved instead of a prompt. It sets the options of its requests itself."
+        ),
+        Flag(metavar="MODULE:NAME", group=TASK, over_http=False),
+    ] = ""
+    seed_texts: Annotated[
+        dict[str, str] | None,
+        Meta(
+            description="Texts of the --program to start from: a TOML or JSON file with a text for each name, such as "
+            "the best_prompt.json of another run."
+        ),
+        Flag(metavar="FILE", group=TASK, read=_read_texts, completes="files", over_http=False),
+    ] = None
     temperature: Annotated[
         float,
         Meta(ge=0, description="Sampling temperature for the model that solves the problems."),

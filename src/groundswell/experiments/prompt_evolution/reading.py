@@ -124,6 +124,7 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
         summary = msgspec.structs.replace(summarise(record), status=held.runs.state(record))
         return Unfinished(record, settings, best, summary, held)
     analysis, first = msgspec.json.decode(record.analysis, type=Analysis), record.span[0]
+    settings = msgspec.structs.replace(settings, program_requests=analysis.program_requests)
     places: dict[str, int] = {}
     scores: dict[str, float] = {}
     for trial in results:
@@ -137,7 +138,10 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
         for trial in results.numbered(number, number) if number else ():
             settled = [settlement for _, settlement in results.recorded(trial.row).values()]
             reply = next((each for each in settled if isinstance(each, Reply)), None)  # a metric may ask for more
-            return Solution(key, model, trial.result(Solved), trial.fault, reply)
+            solved = trial.result(Solved)
+            if settings.program is not msgspec.UNSET:  # what it returned need not be the reply of a model
+                reply = None if solved is None else Reply(solved.said)
+            return Solution(key, model, solved, trial.fault, reply)
         return Solution(key, model)
 
     def validated(tested: Tested, number: int) -> float | None:

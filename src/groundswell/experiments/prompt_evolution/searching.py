@@ -41,7 +41,14 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Member, Population
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import EXAMPLES, SHORTEN, Evolution
-from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS, shorten, with_examples
+from groundswell.experiments.prompt_evolution.tokens import (
+    CROSSOVERS,
+    MUTATIONS,
+    differing,
+    mixed,
+    shorten,
+    with_examples,
+)
 
 DEEPEST = 3
 """Maximum number of operators that random search applies to a seed."""
@@ -254,7 +261,7 @@ class Search:
     @property
     def _each(self) -> float:
         """Requests per evaluation."""
-        return self._met_for / self._met if self._met else float(len(self.settings.models))
+        return self._met_for / self._met if self._met else self.settings.each
 
     def _seed_problems(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""
@@ -352,10 +359,15 @@ class Search:
         failed, solved = self._cases(parent, number) if "reflect" in plan.operators else ((), ())
         made_for = failed if plan.operators[0] == "reflect" else ()
         for step, operator in enumerate(plan.operators):
+            draw, differ = self._draw("text", number, step), differing(one, other) if operator == "combine" else []
+            if len(differ) > 1:  # texts can be combined without a writer
+                one = mixed(one, other, draw)
+                continue
+            text = draw.choice(differ or [*one.texts]) if one.texts else ""
             if operator in PARENTS:
                 shown = (failed, solved) if operator == "reflect" else ((), ())
                 try:
-                    written = await self._written(f"{number}/{step}", operator, (one, other), parent, *shown)
+                    written = await self._written(f"{number}/{step}", operator, (one, other), parent, *shown, text=text)
                 except TrialMissing as error:
                     await self._writing.passed(str(error), lasting=error.fault.kind not in PASSING | LOAD)
                     return Bred(parent.genome, told, _parents(plan), asks + 1, usd, str(error))
@@ -366,13 +378,16 @@ class Search:
                     return Bred(parent.genome, told, _parents(plan), asks, usd, written.why)
                 one = written.genome
             else:
-                one = self._edited(operator, one, other, parent, (number, step))
+                new = self._edited(operator, one.part(text), other.part(text), parent, (number, step))
+                one = one.with_part(text, new)
         changes = [name for name in MUTATIONS if self.settings.operators.get(name)]
         for again in range(AGAIN if changes else 0):
             if not self._was_born(one, number):
                 break
             draw = self._draw("again", number, again)
-            one = MUTATIONS[draw.choice(changes)](one, draw, self._vocabulary())
+            change = MUTATIONS[draw.choice(changes)]
+            text = draw.choice([*one.texts]) if one.texts else ""
+            one = one.with_part(text, change(one.part(text), draw, self._vocabulary()))
         return Bred(one, told, _parents(plan), asks, usd, made_for=made_for)
 
     def _edited(self, operator: str, one: Genome, other: Genome, parent: Member, place: tuple[int, int]) -> Genome:
@@ -412,6 +427,8 @@ class Search:
         whose: Member,
         failed: Sequence[int],
         solved: Sequence[int],
+        *,
+        text: str,
     ) -> Written:
         """Let a model write a prompt. The key of the trial includes a digest of all that the model sees."""
         settings, how = self.settings, self.settings.writing
@@ -426,8 +443,10 @@ class Search:
             tuple(self._case(whose, at) for at in solved),
             settings.task,
             how.template,
+            text,
         )
-        seen = blake2b(msgspec.json.encode([spec.parents, spec.failures, spec.successes]), digest_size=6).hexdigest()
+        shown = [spec.parents, spec.failures, spec.successes, *([text] if text else [])]
+        seen = blake2b(msgspec.json.encode(shown), digest_size=6).hexdigest()
         outcome = await self._run.submit(breed, spec, key=f"{self.name}/{place}/{operator}/{seen}")
         return outcome.unwrap()
 
@@ -440,7 +459,7 @@ class Search:
 
     def _case(self, parent: Member, at: int) -> Case:
         problem, cell = self.train[at], self.examiner.cell(parent.genome, "train", at)
-        return Case(problem.question, problem.answer, cell.said, problem.working, cell.feedback)
+        return Case(problem.question, problem.answer, cell.said, problem.working, cell.feedback, cell.turns)
 
     def _scored(self, member: Member) -> Member:
         """A candidate with its results on all problems that it was evaluated on so far."""

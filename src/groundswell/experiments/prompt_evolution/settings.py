@@ -120,6 +120,13 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Measure on the validation set what each sentence of the winner contributes."""
     temperature: float | None = 0.0
     max_tokens: int = 300
+    program: str | msgspec.UnsetType = msgspec.UNSET
+    """Program that solves the problems with the texts of a genome, as `module:name`. Without one, a genome is a prompt.
+
+    It is not encoded while it is not set, so that runs without a program keep their settings.
+    """
+    program_requests: float | msgspec.UnsetType = msgspec.UNSET
+    """Requests of the program for a problem, on average. The driver measures them with the seeds."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -134,6 +141,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise SettingsError("seeds: give at least one seed prompt", field="seeds")
         if not all(seed.text.strip() for seed in self.seeds):
             raise SettingsError("seeds: a seed prompt is empty; write a prompt", field="seeds")
+        _check_texts(self)
         if self.elite < 0 or (self.population_size is not None and self.elite >= self.population_size):
             most = "" if self.population_size is None else f" to {self.population_size - 1}"
             raise SettingsError(
@@ -163,7 +171,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         asks = stops.asks
         if asks is None and not own and stops.usd is None and stops.seconds is None:
             asks = AUTO[self.auto]
-        calls = (AUTO[self.auto] if asks is None else asks) / len(self.models)
+        calls = (AUTO[self.auto] if asks is None else asks) / self.each
         population = self.population_size or (50 if own else 20)
         least = min(len(self.problems.validation), VALIDATED)
         share = CHOOSING * calls
@@ -190,6 +198,11 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.shape.births
 
     @property
+    def each(self) -> float:
+        """The number of requests for one genome on one problem, of all models."""
+        return len(self.models) * (1.0 if self.program_requests is msgspec.UNSET else self.program_requests)
+
+    @property
     def whole(self) -> int:
         """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
@@ -204,6 +217,17 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def by(self) -> str:
         """The model that writes prompts."""
         return self.writer or self.models[0]
+
+
+def _check_texts(settings: Evolution) -> None:
+    """Check that seeds have texts if there is a program for them, and all of them the same ones."""
+    first, own = settings.seeds[0].texts, settings.program is not msgspec.UNSET
+    if own and not first:
+        raise SettingsError("seeds: a program needs texts with names; use Genome.named", field="seeds")
+    if first and not own:
+        raise SettingsError("seeds: texts with names need a program that uses them; set program", field="seeds")
+    if any(seed.texts.keys() != first.keys() for seed in settings.seeds):
+        raise SettingsError("seeds: all seeds must have texts of the same names", field="seeds")
 
 
 ABLATED, MOST_PARTS = 100, 20

@@ -1,7 +1,8 @@
 """Operators that need no model: changes of the worked examples, deleted sentences, random edits of words, crossovers.
 
-Mutations take one genome, crossovers two. Each birth has its own random generator. A search uses random edits of words
-and crossovers only if they are named: what they produce is seldom good English.
+Mutations take one prompt, crossovers two. A search applies them to one text of a program at a time. Each birth has its
+own random generator. A search uses random edits of words and crossovers only if they are named: what they produce is
+seldom good English.
 """
 
 from __future__ import annotations
@@ -53,8 +54,24 @@ def shorten(genome: Genome, draw: Random) -> Genome:
     return without_part(genome, draw.randrange(first, last)) if first < last else genome
 
 
+def parts_of(genome: Genome) -> list[tuple[str, str]]:
+    """The parts that can be removed, each with the name of its text: sentences, then worked examples.
+
+    A text of a program keeps its last part.
+    """
+    if genome.texts:
+        each = [[(name, part) for _, part in parts_of(genome.part(name))] for name in genome.texts]
+        return [part for some in each if len(some) > 1 for part in some]
+    return [("", part) for part in (*map(str.strip, sentences(genome.instruction)), *genome.examples)]
+
+
 def without_part(genome: Genome, at: int) -> Genome:
-    """The genome without one of its parts: the sentences of its instruction, then its worked examples."""
+    """The genome without one of its parts, by its place in `parts_of`."""
+    if genome.texts:
+        removable = parts_of(genome)
+        name = removable[at][0]
+        first = next(place for place, (other, _) in enumerate(removable) if other == name)
+        return genome.with_part(name, without_part(genome.part(name), at - first))
     parts = sentences(genome.instruction)
     if at < len(parts):
         return _told(genome, parts[:at] + parts[at + 1 :])
@@ -115,6 +132,18 @@ def neighbour(genome: Genome, draw: Random, words: Sequence[str] = ()) -> Genome
     new = new[0].upper() + new[1:] if parts[at][start].isupper() else new
     parts[at] = parts[at][:start] + new + parts[at][start + len(bare) :]
     return _told(genome, parts)
+
+
+def differing(one: Genome, other: Genome) -> list[str]:
+    """The names of the texts that differ."""
+    return [name for name, text in one.texts.items() if other.texts[name] != text]
+
+
+def mixed(one: Genome, other: Genome, draw: Random) -> Genome:
+    """The texts of one parent, with some but not all of those that differ from the other. At least two must differ."""
+    differ = differing(one, other)
+    taken = draw.sample(differ, draw.randint(1, len(differ) - 1))
+    return Genome.named({**one.texts, **{name: other.texts[name] for name in taken}})
 
 
 def single_point(one: Genome, other: Genome, draw: Random) -> Genome:

@@ -89,6 +89,8 @@ def _speakers(found: Evolved, each: SealedProblem) -> Iterator[tuple[str, int, S
 def _messages(found: Evolved, each: SealedProblem) -> Iterator[Message]:
     for speaker, side, solution in _speakers(found, each):
         reply, solved = solution.reply, solution.solved
+        if solved is not None and solved.turns:
+            yield Message(f"{speaker}, turns", solved.turns, side)
         if reply is not None:
             marks = _marks(found, solution, reply.text)
             yield Message(speaker, reply.text, side, _score(solution), reply.reasoning or "", marks)
