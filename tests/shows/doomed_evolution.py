@@ -21,9 +21,8 @@ from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, Part
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Birth, Search
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.settings import Evolution, Rules
 
 NAME, STORE, CAP, SEED = "r", "runs.db", 16, 1
 SETTLES = 5

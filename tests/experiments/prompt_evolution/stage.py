@@ -15,8 +15,7 @@ from groundswell.emulator import model
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.settings import Evolution, Rules
 
 SMALL = Evolution(
     models=("any",),

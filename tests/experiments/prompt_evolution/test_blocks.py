@@ -30,7 +30,6 @@ from tests.experiments.prompt_evolution.evolutions import (
     analysis,
     evolved,
     large,
-    member,
     nothing,
     report_of,
     searched,
@@ -150,7 +149,7 @@ def test_figures_are_those_of_the_analysis() -> None:
     assert column(table(about, "gains"), "gain") == gains
     assert column(table(about, "spending"), "API efficiency") == [0.65, 0.65], "13 asks of 20"
     assert table(about, "spending").title == "Racing and skipped duplicates saved 35.0% of the evolution's requests"
-    assert column(table(about, "fates"), "all problems") == [3, 3]
+    assert column(table(about, "fates"), "lives") == [3, 3]
     assert column(table(about, "failed-births"), "birth") == [5, 5]
     assert table(about, "genealogy").title == "The winner, candidate 3, is 2 steps from the seed prompt"
     figures = block(about, "key-figures")
@@ -259,18 +258,6 @@ def test_a_polish_that_is_kept_and_one_that_is_not() -> None:
     assert kept.title == "The polished prompt is used"
     assert prompt.passages[0].title == "The prompt to deploy (candidate 3, found by the evolution, polished)"
     assert steps.passages[-1].title == "#3, polished"
-
-
-def test_those_dropped_at_the_gate_are_counted_by_what_they_have_seen() -> None:
-    few, many = (None,) * 30 + (1.0,) * 4, (None,) * 4 + (0.0,) * 30
-    dropped = [member(at, fate="behind", scores=scores) for at, scores in enumerate((few, few, many), 6)]
-    search = searched()
-    search = msgspec.structs.replace(search, members=(*search.members[:2], *dropped), finalists=search.finalists[1:])
-    about = evolved(whole(analysis({name: SCORES[name] for name in ("seed", "evolution")}, [search])))
-    found = table(about, "fates")
-    assert {name: column(found, name) for name in ("all problems", "gate", "behind")} == {
-        **{"all problems": [2], "gate": [2], "behind": [1]}
-    }
 
 
 def test_operators_have_what_they_used_and_gained() -> None:

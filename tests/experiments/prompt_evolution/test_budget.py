@@ -16,15 +16,10 @@ import groundswell
 from groundswell import Chat, Request, Summary
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
-from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
-from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.population import Member, Population
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.searching import Search, State
-from groundswell.experiments.prompt_evolution.settings import AUTO, Auto, Evolution, Stops
+from groundswell.experiments.prompt_evolution.settings import AUTO, Auto, Evolution, Rules, Stops
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
 from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Emulated, evolved
@@ -122,26 +117,25 @@ def test_sizes_suit_the_budget(asks: int, models: int, sizes: Sizes) -> None:
     given = changed(models=("any", "other", "third")[:models], problems=problems, stops=Stops(asks=asks))
     shape = given.shape
     assert (shape.asks, shape.births) == (asks, None)
-    assert 5 <= shape.population_size <= 8
-    assert 1 <= shape.window <= 4
-    assert shape.window < shape.population_size
+    assert 1 <= shape.window <= 8 < shape.population_size
+    assert 2 <= shape.block <= 10
     assert 2 <= shape.finalists <= 10
     assert min(sizes.validation, 20) <= shape.validation <= sizes.validation
     assert given.reserved * models <= asks / 2 + models
     if asks >= 1_500 * models:
         assert given.reserved * models <= 0.45 * asks
-        assert shape.validation >= min(sizes.validation, 40)
+        assert shape.validation >= min(sizes.validation, 25)
 
 
 def test_larger_budgets_have_larger_sizes() -> None:
     problems = generated(sizes=Sizes(200, 150, 10), seed=7)
     shapes = [changed(problems=problems, stops=Stops(asks=asks)).shape for asks in (500, 1_500, 5_000, 20_000, 30_000)]
     for one, other in pairwise(shapes):
-        assert one.population_size <= other.population_size
+        assert one.block <= other.block
         assert one.window <= other.window
         assert one.finalists <= other.finalists
         assert one.finalists * one.validation <= other.finalists * other.validation
-    assert shapes[0].population_size < shapes[-1].population_size
+    assert shapes[0].block < shapes[-1].block
     assert shapes[0].window < shapes[-1].window
     assert shapes[0].finalists < shapes[-1].finalists
 
@@ -158,39 +152,6 @@ def test_sizes_that_are_given_are_kept() -> None:
     shape = changed(population_size=31, genome_batch_size=7, finalists=4, rules=Rules(block=9), max_generations=6).shape
     assert (shape.population_size, shape.births, shape.window) == (31, 6 * 31, 7)
     assert (shape.block, shape.finalists, shape.validation) == (9, 4, 30)
-
-
-def member(scores: tuple[float | None, ...]) -> Member:
-    return Member(0, SEEDS[0], "seed", scores=scores, fitness=0.5)
-
-
-HARD = member((1.0, 0.0) * 10)
-
-
-@pytest.mark.parametrize(
-    ("evaluations", "best", "reach"),
-    [
-        (0, HARD, 16),
-        (640, HARD, 16),
-        (641, HARD, 24),
-        (961, HARD, 36),
-        (1_441, HARD, 54),
-        (99_999, HARD, 60),
-        (0, member((1.0,) * 14 + (0.0,) * 2), 24),
-        (0, member((1.0,) * 23 + (0.0,)), 36),
-        (0, None, 16),
-    ],
-)
-def test_a_search_begins_with_few_problems_and_uses_more_if_it_can(
-    tmp_path: Path, evaluations: int, best: Member | None, reach: int
-) -> None:
-    async def work(given: Evolution) -> int:
-        async with groundswell.open(tmp_path / "runs.db", script=Emulated()) as engine, engine.run("it") as run:
-            search = Search(run, given, Examiner(run, given, Costs(run)), "it")
-            return search._reach(State(Population((best,) if best is not None else ()), evaluations))
-
-    assert asyncio.run(work(BASE)) == reach
-    assert asyncio.run(work(changed(rules=Rules(racing=False)))) == 60
 
 
 def test_a_search_ends_when_its_time_is_up_and_resumed_at_the_same_birth(tmp_path: Path) -> None:

@@ -144,4 +144,6 @@ def test_the_test_overrules_the_validation_only_if_it_is_clear(
 ) -> None:
     name, why = _shipped("evolution", scores)
     assert name == shipped
-    assert why.startswith("the best score on the validation set" if shipped == "evolution" else "significantly better")
+    assert why.startswith(
+        "the best of all searches and the seed prompt" if shipped == "evolution" else "significantly better"
+    )

@@ -10,8 +10,7 @@ import pytest
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.config import PRESETS, AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
-from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.settings import Stops
+from groundswell.experiments.prompt_evolution.settings import Rules, Stops
 
 FEW = generated(sizes=Sizes(4, 2, 2))
 DESCRIBED = {
@@ -115,7 +114,7 @@ def test_problems_are_drawn_by_the_seed() -> None:
         ({"seed_prompts": ()}, "seed_prompts: give at least one seed prompt"),
         ({"seed_prompts": ("Solve it.", " ")}, "seed_prompts: a seed prompt is empty; write a prompt"),
         ({"seed_prompts": "Solve it."}, "seed_prompts 'Solve it.': expected array, got str"),
-        ({"selection": "best"}, "selection 'best': must be one of tournament, roulette, rank"),
+        ({"selection": "best"}, "selection 'best': must be one of thompson, tournament, roulette, rank"),
         ({"fitness": "beauty"}, "fitness 'beauty': must be one of accuracy, composite, pareto"),
         ({"operators": {"guess": 1.0}}, "operators: unknown operator 'guess'"),
         ({"target_fitness": 1.5}, "target_fitness 1.5: must be from 0 to 1"),

@@ -155,7 +155,9 @@ def test_a_pipeline_finds_the_same_of_the_best_prompt(tmp_path: Path) -> None:
             return await pipeline.evaluate_genome(results["best_prompt"])
 
     (best,) = [each for each in results["analysis"].evolution.members if each.genome.text == results["best_prompt"]][:1]
-    assert asyncio.run(evaluated()).fitness == best.fitness
+    whole = asyncio.run(evaluated()).scores
+    assert best.seen > 0
+    assert all(score in (None, whole[at]) for at, score in enumerate(best.scores))
 
 
 def test_the_same_configuration_again_asks_nothing(tmp_path: Path) -> None:
@@ -248,7 +250,10 @@ def test_one_record_for_each_evaluation(tmp_path: Path) -> None:
     members = results["analysis"].evolution.members
     assert results["evaluations"].parent == tmp_path / "evaluations"
     assert [each["birth"] for each in found] == list(range(BIRTHS))
-    assert [(each["problems"], each["asks"]) for each in found] == [(one.seen, one.asks) for one in members]
+    for each, one in zip(found, members, strict=True):
+        assert each["problems"] <= one.seen, "some are evaluated further later"
+        assert each["asks"] <= one.asks
+    assert sum(one.asks for one in members) == found[-1]["asks_in_all"]
     assert {each["search"] for each in found} == {"evolution"}
     assert found[-1]["asks_in_all"] == results["api_calls"]
 

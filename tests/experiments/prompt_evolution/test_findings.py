@@ -131,7 +131,7 @@ def test_efficiency_is_asks_over_what_they_would_have_been() -> None:
 
 def test_warnings_are_about_this_run() -> None:
     found = " ".join(warnings(evolved()))
-    for words in ("best of 6 candidates", "used once", "run several seeds", "emulated", "on little evidence"):
+    for words in ("best of 6 candidates", "used once", "run several seeds", "emulated", "on few problems"):
         assert words in found
     assert "sampled at random" not in found
 

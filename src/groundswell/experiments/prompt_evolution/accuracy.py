@@ -71,7 +71,7 @@ class Estimate(NamedTuple):
     variance: float
 
 
-def expected(trained: float, error: float, validation: Sequence[float]) -> float:
+def expected_accuracy(trained: float, error: float, validation: Sequence[float]) -> float:
     """The expected accuracy of a finalist, by its estimate from training with its standard error, and by validation.
 
     Training scores are those of a selection, so they count for little: about as much as 20 validation problems.

@@ -23,7 +23,7 @@ from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
-from groundswell.experiments.prompt_evolution.accuracy import expected
+from groundswell.experiments.prompt_evolution.accuracy import expected_accuracy
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
     Analysis,
@@ -236,7 +236,7 @@ async def _polished(
 async def _expected(examiner: Examiner, member: Member, genome: Genome, problems: Sequence[int]) -> float:
     """The expected accuracy of a prompt, by its scores in training and on validation problems."""
     cells = await examiner.met(genome, "validation", problems)
-    return expected(member.estimate, member.error, [cell.score for cell in cells if cell.score is not None])
+    return expected_accuracy(member.estimate, member.error, [cell.score for cell in cells if cell.score is not None])
 
 
 async def _judged(
@@ -376,6 +376,8 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
         first, second = draw.choice(seeds), draw.choice(seeds)
         return Plan((_operator(settings, draw),), (first, second), first)
     one = state.population.parent(settings.selection, settings.tournament, draw)
+    if search.stuck(number):
+        one = draw.choice(state.population.members)
     operator = _operator(settings, draw, state)
     if operator == "combine":
         other = _complement(one, state.population, draw)
@@ -479,6 +481,6 @@ def _reason(members: Sequence[Member]) -> str:
 
 
 @estimates(evolve)
-def estimated(settings: Evolution) -> Estimate:
+def expected(settings: Evolution) -> Estimate:
     """Estimate what an evolution would use."""
     return expected_evolution(settings)

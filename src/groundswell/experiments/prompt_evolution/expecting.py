@@ -34,6 +34,8 @@ CHARACTERS = 4
 """Characters per token."""
 LONG = 4_000
 """Length of a long prompt that a model writes, in characters."""
+NEW = 0.5
+"""Minimum share of candidates that are new. Others repeat a known prompt and are not evaluated."""
 ONE = Range(1, 1)
 LETTER = "x"
 """Filler for prompts that are not written yet."""
@@ -68,7 +70,7 @@ def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
     fewest = fewest_births(settings)
     if shape.asks is not None:
         left = settings.reserved * models + _unspent(settings)
-        low = max(models, min(shape.asks - left * each.high, fewest * first))
+        low = max(models, min(shape.asks - left * each.high, fewest * first * _new(settings)))
         high = max(low, shape.asks - settings.reserved * models * each.low)
         births = Range(low / (1 + most), min(high / (1 + first), shape.births or inf))
         written = _drawn(births, settings)
@@ -76,7 +78,7 @@ def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
     else:
         births = Range(fewest, shape.births or fewest)
         written = _drawn(births, settings)
-        solved = Range(births.low * first, births.high * most)
+        solved = Range(births.low * first * _new(settings), births.high * most)
     turns = Range(births.low / shape.window, ceil(births.high / shape.window) * (1 + (written.high > 0)))
     return Asks(solved, written, turns)
 
@@ -127,6 +129,10 @@ def _first(settings: Evolution) -> float:
     whole, block = len(settings.problems.train), settings.shape.block
     problems = min(whole, max(GATE + KEPT, block)) if settings.rules.racing else whole
     return float(problems * len(settings.models))
+
+
+def _new(settings: Evolution) -> float:
+    return NEW if settings.rules.racing else 1.0
 
 
 def _most(settings: Evolution) -> float:
@@ -270,7 +276,7 @@ def _each(figure: Range, of: int, count: Range) -> Range:
 
 
 def _assumed(settings: Evolution) -> list[str]:
-    racing = "low: every candidate is evaluated on few problems; high: every parent on many more"
+    racing = "low: half of the candidates repeat a known prompt; high: all parents are evaluated on many problems"
     stops = "low: the search stops as early as it can; high: it runs all generations"
     lengths = f"replies have {min(SHORTEST, settings.max_tokens)} to {settings.max_tokens} tokens, prompts up to "
     lengths += f"{_long(settings) // CHARACTERS}"
@@ -281,7 +287,6 @@ def _assumed(settings: Evolution) -> list[str]:
     return [
         racing if settings.rules.racing else "every candidate is evaluated on all problems: racing is off",
         *([stops] if early else []),
-        "duplicate prompts are not evaluated again; their number cannot be predicted",
         lengths,
         TOKENS,
     ]

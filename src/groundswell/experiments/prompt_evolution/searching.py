@@ -60,6 +60,8 @@ GATE, KEPT = 4, 2
 """Number of problems for a new child that its parent fails on, and that its parent solves."""
 FLAWLESS = 4
 """A candidate that has solved all its problems is evaluated on this many blocks of further ones."""
+STUCK = 2
+"""After this many births in a row that failed, the next parent is drawn at random."""
 EXAMPLES_DRAWN = 8
 """Number of worked examples that a child can choose from."""
 
@@ -241,8 +243,9 @@ class Search:
             return True
         usd, best = self.usd or 0.0, self.population.best
         rate = usd / self.asks
-        if best is not None and best.asks:  # a better prompt is often longer
-            rate = max(rate, (best.usd or 0.0) / best.asks)
+        if best is not None:  # a better prompt is often longer
+            spent = self.examiner.spent(best.genome, "train", self._counted[best.genome.text])
+            rate = max(rate, (spent.usd or 0.0) / max(1, spent.asks))
         return usd + (most + purse.tested * self._each) * rate <= purse.usd
 
     def _most(self, number: int) -> float:
@@ -250,7 +253,9 @@ class Search:
         whole, block = len(self.train), self.shape.block
         if number < len(self.settings.seeds):
             return self._each * (LEAST if self._races else whole)
-        problems = max(GATE + KEPT, block) + FLAWLESS * block if self._races else whole
+        members = self.known_to(number).members or self.members
+        flawless = any(not _split(each)[0] for each in members)
+        problems = max(GATE + KEPT, block) + (FLAWLESS if flawless else 1) * block if self._races else whole
         return DEEPEST * (self.size is None) + 1 + self._each * min(problems, 2 * whole)
 
     @property
@@ -286,6 +291,11 @@ class Search:
     def known_to(self, number: int) -> Population:
         """The population that a birth may use."""
         return self.state_for(number).population
+
+    def stuck(self, number: int) -> bool:
+        """Whether the last births that this one may use have all failed, perhaps because of their common parent."""
+        lately = self.members[: self._needed(number)][-STUCK:]
+        return len(lately) == STUCK and all(each.fate == "failed" for each in lately)
 
     def seeds_of(self, number: int) -> tuple[Member, ...]:
         """The seed prompts as parents, with their scores."""
@@ -525,9 +535,7 @@ class Search:
         self.members.append(child)
         if child.fate == "lives":
             self._lived.add(text)
-            population = population.joined(
-                child, self.size, min(self.settings.elite, self._most_elite), self._draw("fold", child.born)
-            )
+            population = population.joined(child, self.size, min(self.settings.elite, self._most_elite))
         population = population.sorted(self._estimated(population.members))
         for each in population.members:
             self.members[each.born] = each
@@ -570,28 +578,31 @@ class Search:
 
     def _paid(self, birth: Birth) -> Member:
         """Add up what a birth took, and what racing and duplicates saved. Returns the child with its cost."""
-        child, races = birth.child, Spent()
-        evaluated = [(child.genome, birth.problems)]
+        child, whole = birth.child, len(self.train)
         if birth.further is not None:
-            evaluated.append((self.members[birth.further].genome, birth.more))
-        for genome, numbers in evaluated:
-            counted = self._counted.setdefault(genome.text, set())
-            new = [at for at in numbers if at not in counted]
-            spent = self.examiner.spent(genome, "train", new)
-            races = races.and_(spent)
-            counted.update(new)
-            self._met += sum(not self.examiner.cell(genome, "train", at).given for at in new)
-            self._met_for += spent.asks
-            if genome is not child.genome:
-                self.saved_by_racing -= spent.asks
-        text, whole = child.genome.text, len(self.train)
+            other = self.members[birth.further]
+            spent = self._newly(other.genome, birth.more)
+            self.saved_by_racing -= spent.asks
+            self.members[other.born] = _charged(other, spent)
+            self.asks, self.usd = self.asks + spent.asks, added(self.usd, spent.usd)
+        paid = _charged(child, self._newly(child.genome, birth.problems))
+        text = child.genome.text
         if child.fate == "known" or self._first[text] != child.born:
             self.saved_as_known += round(self._each * whole)
         elif child.fate != "failed":
             self.saved_by_racing += round(self._each * (whole - len(self._counted[text])))
-        asks, usd = Spent(child.asks, child.usd).and_(races)
-        self.asks, self.usd = self.asks + asks, added(self.usd, usd)
-        return msgspec.structs.replace(child, asks=asks, usd=usd)
+        self.asks, self.usd = self.asks + paid.asks, added(self.usd, paid.usd)
+        return paid
+
+    def _newly(self, genome: Genome, numbers: Sequence[int]) -> Spent:
+        """The requests for a genome on problems that were not counted yet."""
+        counted = self._counted.setdefault(genome.text, set())
+        new = [at for at in numbers if at not in counted]
+        spent = self.examiner.spent(genome, "train", new)
+        counted.update(new)
+        self._met += sum(not self.examiner.cell(genome, "train", at).given for at in new)
+        self._met_for += spent.asks
+        return spent
 
     def _note(self) -> None:
         """Record the state of the search for its curve."""
@@ -637,6 +648,11 @@ def demonstration(problem: Problem, reply: str = "") -> str:
         return f"{problem.question}\n{reply.strip()}"
     working = f"{problem.working}\n" if problem.working else ""
     return f"{problem.question}\n{working}Answer: {problem.answer}"
+
+
+def _charged(member: Member, spent: Spent) -> Member:
+    asks, usd = Spent(member.asks, member.usd).and_(spent)
+    return msgspec.structs.replace(member, asks=asks, usd=usd)
 
 
 def _split(member: Member) -> tuple[list[int], list[int]]:
