@@ -22,6 +22,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.estimate.measured import Known
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
@@ -35,7 +36,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
-from groundswell.experiments.prompt_evolution.costs import Costs
+from groundswell.experiments.prompt_evolution.costs import LONGER, Costs
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -64,8 +65,6 @@ FEWEST_PARTS = 2
 """Minimum number of parts for an ablation."""
 PRIOR = Record(3, 60, 0.1)
 """What an operator is taken to have gained before it is tried."""
-LONGER = 1.5
-"""Evolved prompts are longer than the seed prompt: a request is expected to cost this many times as much."""
 FLOOR = 0.01
 """Minimum share of births for every operator that is switched on."""
 
@@ -106,8 +105,8 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
             f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. "
             "Allow more, use fewer test problems, or switch the baselines off"
         )
-    if not each:
-        return settings
+    if not each:  # free models: other limits end the search
+        return msgspec.structs.replace(settings, stops=msgspec.structs.replace(settings.stops, usd=None))
     most = int(left / each / searches)
     stops = msgspec.structs.replace(settings.stops, asks=min(most, settings.stops.asks or most))
     return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
@@ -446,6 +445,6 @@ def _reason(members: Sequence[Member]) -> str:
 
 
 @estimates(evolve)
-def expected(settings: Evolution) -> Estimate:
+def expected(settings: Evolution, known: Known | None = None) -> Estimate:
     """Estimate what an evolution would use."""
-    return expected_evolution(settings)
+    return expected_evolution(settings, known)
