@@ -76,17 +76,17 @@ class Bill(msgspec.Struct, frozen=True):
 def bill(estimate: Estimate, terms: dict[str, Terms], measured: Measured | None = None) -> Bill:
     """Add prices and times to an estimate."""
     pairs = [(load, terms[load.model]) for load in estimate.loads]
-    models = tuple(_model(load, known, estimate.most_usd) for load, known in pairs)
+    models = tuple(_model(load, known, estimate.usd) for load, known in pairs)
     batched = [pair for pair in pairs if pair[1].batch is not None]
     straight = [pair for pair in pairs if pair[1].batch is None]
     seconds = estimate.seconds or live_seconds(pairs, estimate.turns)
-    live = Way(_at_most(_sum([model.live_usd for model in models]), estimate.most_usd), seconds)
+    live = Way(_limited(_sum([model.live_usd for model in models]), estimate.usd), seconds)
     ways = Ways(live, None, None)
     if batched:
         waves = _waves(batched, estimate.turns)
         beside = live_seconds(straight, estimate.turns)
         usd = _sum([model.live_usd if terms[model.model].batch is None else model.batch_usd for model in models])
-        usd = _at_most(usd, estimate.most_usd)
+        usd = _limited(usd, estimate.usd)
         batch = Way(usd, _times(waves, speeds.BATCH_WAVE) + beside)
         mixed = Way(_mixed(usd, live.usd), _times(waves, speeds.MIXED_WAVE) + beside)
         ways = Ways(live, batch, mixed)
@@ -98,15 +98,19 @@ def bill(estimate: Estimate, terms: dict[str, Terms], measured: Measured | None 
     return Bill(estimate.trials, models, ways, said, Pilot(size, _share(size, models, live.usd)) if size else None)
 
 
-def _model(load: Load, terms: Terms, most: float | None) -> Model:
+def _model(load: Load, terms: Terms, limit: Range | None) -> Model:
     live, batch = cost(load, terms.live, terms), None if terms.batch is None else cost(load, terms.batch, terms)
-    live, batch = _at_most(live, most), _at_most(batch, most)
+    most = limit and Range(0, limit.high)
+    live, batch = _limited(live, most), _limited(batch, most)
     return Model(load.model, load.calls, load.input_tokens, load.output_tokens, load.turns, live, batch)
 
 
-def _at_most(usd: Range | None, most: float | None) -> Range | None:
-    """A cost under a limit."""
-    return usd if usd is None or most is None else Range(min(usd.low, most), min(usd.high, most))
+def _limited(usd: Range | None, limit: Range | None) -> Range | None:
+    """A cost within what the settings of a run let it cost."""
+    if usd is None or limit is None:
+        return usd
+    high = min(usd.high, limit.high)
+    return Range(min(high, max(usd.low, limit.low)), high)
 
 
 def _share(size: int, models: tuple[Model, ...], usd: Range | None) -> Range | None:

@@ -72,7 +72,7 @@ class Estimate(msgspec.Struct, frozen=True):
         turns: Length of the longest chain of requests, to any model, that wait for each other.
         assumptions: Sentences that say what the figures are based on.
         seconds: Time of a live run, if it was measured. It replaces the one that follows from turns and requests.
-        most_usd: The most that a run costs, if its settings limit that.
+        usd: What the settings of a run let it cost, if they limit that.
         pilot: Number of requests that show what a run uses. 0: those of the first few trials.
     """
 
@@ -81,7 +81,7 @@ class Estimate(msgspec.Struct, frozen=True):
     turns: Range = NOTHING
     assumptions: tuple[str, ...] = ()
     seconds: Range | None = None
-    most_usd: float | None = None
+    usd: Range | None = None
     pilot: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:

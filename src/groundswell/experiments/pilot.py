@@ -48,7 +48,7 @@ def pilot_options(ready: Ready, bill: Bill) -> RunOptions:
 
 
 def measured_run(ready: Ready, held: Store) -> Measured | None:
-    """What the run has used so far; None if it is not in the store, or has finished no trial."""
+    """What a run has used so far; None if it is not in the store, or has finished no trial."""
     record = None if ready.name is None else held.runs.find(ready.name)
     if record is None or (record.driver, record.settings, record.seed) != (
         driver_name(ready.driver),
@@ -56,6 +56,11 @@ def measured_run(ready: Ready, held: Store) -> Measured | None:
         ready.seed,
     ):
         return None
+    return measured_in(held, record)
+
+
+def measured_in(held: Store, record: RunRecord) -> Measured | None:
+    """What a stored run has used so far; None if it has finished no trial."""
     sent, seconds = _sent(held, record)
     if not sent:
         return None

@@ -24,7 +24,7 @@ from groundswell.experiments.prompt_evolution.costs import LONGER
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import blocks
 from groundswell.experiments.prompt_evolution.searching import DEEPEST, GATE, KEPT, LEAST, PROMOTED, SHARE, STEP, TRIAL
-from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, MOST_PARTS, Evolution
+from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, MOST_PARTS, Evolution, Stops
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
 from groundswell.program.trial import Program
@@ -48,6 +48,8 @@ SHRINKS, GROWS, GROWS_REPLY = 1.0, 1.5, 1.25
 """Later requests compared with those of a pilot: with the mean, with the longest prompt, with the longest replies."""
 MORE = 1 / 16
 """Share of the maximum length by which replies may become longer, for example because a prompt asks for steps."""
+USED = 0.5
+"""Share of a limit in dollars that a run uses at least, because a birth starts only if the rest covers it."""
 FASTER, SLOWER = 0.5, 1.75
 """Seconds per request, compared with a pilot."""
 AT_ONCE = Range(2, 8)
@@ -90,7 +92,7 @@ def expected_evolution(settings: Evolution, known: Known | None = None) -> Estim
         row = reduce(or_, (_in_a_row(each, solving, usual=usual) for each in ends))
         seconds = Range(FASTER * pace * row.low, SLOWER * pace * row.high)
     found = msgspec.structs.replace(
-        found, seconds=seconds, most_usd=settings.stops.usd, pilot=_pilot(settings, _asks_of(solving).high)
+        found, seconds=seconds, usd=_dollars(settings), pilot=_pilot(settings, _asks_of(solving).high)
     )
     return found.assuming(*_assumed(settings, measured))
 
@@ -164,12 +166,21 @@ def _for_seconds(settings: Evolution, solving: list[Estimate], known: Known) -> 
     return Range(turns.low * window * min(each) + reserved, turns.high * window * max(each) + reserved)
 
 
+def _dollars(settings: Evolution) -> Range | None:
+    """What a limit in dollars lets the run cost. If nothing else ends it, it uses most of that."""
+    stops = settings.stops
+    if stops.usd is None:
+        return None
+    only = settings.max_generations is None and stops == Stops(usd=stops.usd)
+    return Range(USED * stops.usd if only else 0, stops.usd)
+
+
 def _pilot(settings: Evolution, each: float) -> int:
     """The number of requests for the seed prompts and the first few candidates."""
-    racing, train, models = settings.rules.racing, len(settings.problems.train), len(settings.models)
-    first, then = (min(train, LEAST), min(train, GATE + KEPT)) if racing else (train, train)
-    problems = len(settings.seeds) * first + CANDIDATES * then
-    return ceil(problems * models * each) + CANDIDATES
+    train = len(settings.problems.train)
+    first = min(train, LEAST) if settings.rules.racing else train
+    problems = len(settings.seeds) * first + CANDIDATES * min(train, GATE + KEPT)
+    return ceil(problems * len(settings.models) * each) + CANDIDATES
 
 
 def expected_search(settings: Evolution, each: Range = ONE, *, usual: bool = False) -> Asks:
