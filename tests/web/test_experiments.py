@@ -143,6 +143,20 @@ def test_a_run_that_used_up_a_limit_needs_a_larger_one(api: Api) -> None:
     assert ended(api, run)["status"] == "completed"
 
 
+def test_an_estimate_is_measured_on_the_run_of_the_same_name(api: Api) -> None:
+    asked = {**GAME, "interactions": 200, "name": "measured"}
+    before = api("POST", f"{PLAY}/estimate", json=asked)
+    run = api("POST", PLAY, 201, json={**asked, "max_calls": before["pilot"]["requests"]})["run_id"]
+    assert ended(api, run)["status"] == "partial"
+    after = api("POST", f"{PLAY}/estimate", json=asked)
+    assert (after["pilot"], after["measured"]["run"]) == (None, "measured")
+    assert after["models"][0]["output_tokens"][1] < before["models"][0]["output_tokens"][1] / 3
+    other = api("POST", f"{PLAY}/estimate", json={**asked, "seed": 2})
+    assert other["measured"] is None, "it is another run"
+    api("POST", f"/runs/{run}/resume", json={"max_calls": 10_000})
+    assert ended(api, run)["asks"]["sent"] == 800
+
+
 def test_an_unfinished_evolution_has_the_report_that_the_command_line_writes(api: Api) -> None:
     asked = {"train": 20, "validation": 10, "test": 10, "baselines": [], "max_calls": 20}
     run = api("POST", "/experiments/prompt-evolution/evolve", 201, json=asked)["run_id"]
