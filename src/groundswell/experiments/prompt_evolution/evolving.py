@@ -356,7 +356,10 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
         if other is not None:
             return Plan((operator,), (one, other))
     if operator in NEEDS and not NEEDS[operator](one):
-        operator = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), operator)
+        instead = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), None)
+        if instead is None:  # the fittest parent that gives the operator something to work on
+            one = next((each for each in state.population.members if NEEDS[operator](each)), one)
+        operator = instead or operator
     return Plan((operator,), (one, state.population.parent(settings.selection, settings.tournament, draw)))
 
 
