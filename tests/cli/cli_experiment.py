@@ -115,8 +115,8 @@ async def signalled_driver(run: Run, settings: Settings) -> None:
     """Send a signal to this process once its store is closed. Only for processes that end then."""
     close = Store.close
 
-    async def closing(store: Store) -> None:
-        await close(store)
+    async def closing(self: Store) -> None:
+        await close(self)
         os.kill(os.getpid(), settings.trials)
 
     Store.close = closing  # type: ignore[method-assign]

@@ -21,7 +21,7 @@ from groundswell.estimate.bill import Bill
 from groundswell.estimate.billing import billed
 from groundswell.estimate.measured import Measured, Sent
 from groundswell.experiments.experiment import Ready
-from groundswell.program.request import Embedding, Reply, canonical
+from groundswell.program.request import Chat, Embed, Embedding, Reply, canonical
 from groundswell.program.trial import find_program
 from groundswell.store.journal import Store
 
@@ -78,7 +78,7 @@ def _sent(held: Store, record: RunRecord) -> tuple[list[Sent], float]:
         row = trial.row
         ended.append(row.ended_at or 0.0)
         for each in exchanges(find_program(row.program), row, record.seed, results.recorded(row)):
-            if each.request is not None and isinstance(each.settlement, Reply | Embedding):
+            if isinstance(each.request, Chat | Embed) and isinstance(each.settlement, Reply | Embedding):
                 used = each.settlement.usage
                 found.append(
                     Sent(row.key, row.program, row.spec, each.request.model, used.input_tokens, used.output_tokens)
