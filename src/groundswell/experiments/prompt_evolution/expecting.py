@@ -203,10 +203,13 @@ def expected_search(settings: Evolution, each: Range = ONE, *, usual: bool = Fal
 
 
 def _chain(settings: Evolution, births: Range, span: Range, written: float) -> Range:
-    """The longest chain of dependent requests of these births: many that are dropped soon, or few that are not."""
-    window = settings.shape.window
-    each = [_turns(settings, problems) + written for problems in (span.low, span.high)]
-    return Range(births.low / window, ceil(births.high / window) * max(each))
+    """The longest chain of dependent requests of these births.
+
+    If a budget in requests ends a search, there are many births that are dropped soon, or few that are not.
+    """
+    short, long = (_turns(settings, problems) + written for problems in (span.low, span.high))
+    few, many = births.low / settings.shape.window, ceil(births.high / settings.shape.window)
+    return Range(few, max(many * short, ceil(few) * long) if settings.shape.asks is not None else many * long)
 
 
 def _evaluations(settings: Evolution, *, usual: bool) -> Range:
@@ -263,9 +266,8 @@ def _unspent(settings: Evolution, *, usual: bool) -> int:
 def expected_judging(settings: Evolution, *, usual: bool = False) -> Asks:
     """Estimate validation, held-out test and ablation."""
     searches, problems, shape = 1 + len(settings.baselines), settings.problems, settings.shape
-    finalists = Range(1, searches * shape.finalists + 1 + settings.polish)
-    if usual:
-        finalists = Range(1 + searches * shape.finalists // 2, finalists.high)
+    fewest = 1 + searches * shape.finalists // 4 if usual else 1
+    finalists = Range(fewest, searches * shape.finalists + 1 + settings.polish)
     validated = finalists * (shape.validation * len(settings.models))
     tested = Range(1 + usual, searches + 1) * (len(problems.test) * len(settings.models))
     ablated = Range(0, MOST_PARTS * settings.ablation) * (min(ABLATED, shape.validation) * len(settings.models))
