@@ -30,7 +30,7 @@ Pilot = Annotated[
         description="Send the first few requests of the run, predict the rest from what they use, and exit. The run "
         "continues from there when you repeat the command without this option, and does not pay for them again."
     ),
-    Flag(group=LIMITS, usual=True),
+    Flag(group=LIMITS),
 ]
 
 __all__ = [
