@@ -1,6 +1,7 @@
 """A small experiment that the tests of the command line run: it counts, fails, breaks or waits as told."""
 
 import asyncio
+import os
 import re
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from groundswell import Chat, Fault, FaultKind, Reply, Run, Trial, function, program, scripted_model
+from groundswell.store.journal import Store
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -107,6 +109,17 @@ async def driver(run: Run, settings: Settings) -> dict[str, object]:
 async def computing_driver(run: Run, settings: Settings) -> None:
     """One trial that computes without end."""
     await run.submit(computing, Spec(0, 0, "", "", folder=settings.folder))
+
+
+async def signalled_driver(run: Run, settings: Settings) -> None:
+    """Send a signal to this process once its store is closed. Only for processes that end then."""
+    close = Store.close
+
+    async def closing(self: Store) -> None:
+        await close(self)
+        os.kill(os.getpid(), settings.trials)
+
+    Store.close = closing  # type: ignore[method-assign]
 
 
 async def stuck_driver(run: Run, settings: Settings) -> None:

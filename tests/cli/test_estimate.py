@@ -133,3 +133,49 @@ def test_a_driver_that_cannot_be_estimated_says_what_to_do(cli: CommandLine) -> 
 
 def test_a_model_that_leads_nowhere_is_told_of(cli: CommandLine) -> None:
     assert "opnai" in cli("run", DRIVER, "--estimate", "--set", "model=opnai/x", status=2).stderr
+
+
+EVOLVE = ["evolve", "--max-asks", "600", "--train", "60", "--validation", "40", "--test", "60", "--baselines", "none"]
+PLAY = ["play", "-m", "emulated/keeper", "-n", "200", "--messages", "4"]
+
+
+@pytest.mark.parametrize("words", [EVOLVE, PLAY], ids=["evolve", "play"])
+def test_a_pilot_is_the_beginning_of_the_run(cli: CommandLine, words: list[str]) -> None:
+    before = cli.json(*words, "--estimate")
+    assert before["measured"] is None
+    assert before["pilot"]["usd"] == [0, 0]
+    after = cli.json(*words, "--pilot")
+    count = before["pilot"]["requests"]
+    assert after["measured"].items() >= {"usd": 0.0}.items()
+    assert 0.8 * count <= after["measured"]["requests"] <= count, "requests of unfinished trials are not measured"
+    (run,) = cli.json("runs", "list")["runs"]
+    assert (run["asks"]["sent"], run["status"], run["name"]) == (count, "partial", after["measured"]["run"])
+
+    def width(found: Any) -> float:
+        low, high = found["models"][0]["output_tokens"]
+        return float(high / low)
+
+    assert width(after) < width(before) / 3
+    assert cli.json(*words, "--pilot") == after, "a pilot is sent once"
+    whole = cli.json(*words)
+    assert (whole["run_id"], whole["status"]) == (run["run_id"], "completed")
+    alone = cli.json(*words, "--name", "alone", "--no-cache")
+    assert whole["asks"]["sent"] == alone["asks"]["sent"]
+    assert whole["analysis"] == alone["analysis"]
+
+
+def test_a_pilot_is_offered_and_described(cli: CommandLine) -> None:
+    told = " ".join(cli(*EVOLVE, "--estimate").stdout.split())
+    assert "(estimate; nothing was sent)" in told
+    assert "add --pilot: it sends the first 116 requests of the run (cost $0.00)" in told
+    assert not cli.store.exists()
+    told = " ".join(cli(*EVOLVE, "--pilot").stdout.split())
+    assert "(estimate; measured on 116 requests)" in told
+    assert "these requests are not paid for again" in told
+
+
+def test_a_run_that_is_too_small_has_no_pilot(cli: CommandLine) -> None:
+    words = ["play", "-m", "emulated/keeper", "-n", "20", "--messages", "4"]
+    assert cli.json(*words, "--estimate")["pilot"] is None
+    assert "pilot: this run is too small for one" in cli(*words, "--pilot", status=2).stderr
+    assert "add --pilot" not in cli(*words, "--estimate").stdout

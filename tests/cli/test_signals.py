@@ -151,6 +151,18 @@ def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLin
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_while_the_store_is_closed_says_so(cli: CommandLine, number: signal.Signals) -> None:
+    with started(cli, "signalled_driver", f"trials={number:d}") as process:
+        _, told = process.process.communicate(timeout=PATIENCE)
+    assert process.process.returncode == 130
+    run = cli.json("runs", "show", "r")
+    assert run["status"] == "completed"
+    resume = f"groundswell runs resume {run['run_id']} --store {cli.store}"
+    assert told.endswith(f"interrupted; the run is in the store; to write its report: {resume}\n")
+
+
+@pytest.mark.slow
 def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLine) -> None:
     with started(cli, "stuck_driver") as process:
         process.wait_for_asks(1)

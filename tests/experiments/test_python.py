@@ -65,6 +65,17 @@ def test_an_estimate_needs_no_key_and_sends_nothing() -> None:
     assert not Path("groundswell.db").exists()
 
 
+def test_a_pilot_is_paid_for_once() -> None:
+    game = {**GAME, "interactions": 200}
+    before = groundswell.play.estimate(**game)
+    bill = groundswell.play.estimate(pilot=True, **game)
+    assert before.pilot is not None
+    assert bill.measured is not None
+    assert bill.measured.requests <= before.pilot.requests
+    assert groundswell.play.estimate(**game) == bill, "what the run has measured is known from now on"
+    assert groundswell.play(progress=False, **game).summary.asks.sent == 800
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -10,6 +10,8 @@ import pytest
 
 import groundswell
 from groundswell import Command, Experiment
+from groundswell.experiments.experiment import results_of
+from groundswell.experiments.report import rendered
 from tests.web.own_experiment import Options, count_to
 from tests.web.scene import Api, gated, serving
 
@@ -139,6 +141,33 @@ def test_a_run_that_used_up_a_limit_needs_a_larger_one(api: Api) -> None:
     assert "send a larger" in api("POST", f"/runs/{run}/resume", 409, json={"max_calls": 5})["message"]
     api("POST", f"/runs/{run}/resume", json={"max_calls": 100})
     assert ended(api, run)["status"] == "completed"
+
+
+def test_an_estimate_is_measured_on_the_run_of_the_same_name(api: Api) -> None:
+    asked = {**GAME, "interactions": 200, "name": "measured"}
+    before = api("POST", f"{PLAY}/estimate", json=asked)
+    run = api("POST", PLAY, 201, json={**asked, "max_calls": before["pilot"]["requests"]})["run_id"]
+    assert ended(api, run)["status"] == "partial"
+    after = api("POST", f"{PLAY}/estimate", json=asked)
+    assert (after["pilot"], after["measured"]["run"]) == (None, "measured")
+    assert after["models"][0]["output_tokens"][1] < before["models"][0]["output_tokens"][1] / 3
+    other = api("POST", f"{PLAY}/estimate", json={**asked, "seed": 2})
+    assert other["measured"] is None, "it is another run"
+    api("POST", f"/runs/{run}/resume", json={"max_calls": 10_000})
+    assert ended(api, run)["asks"]["sent"] == 800
+
+
+def test_an_unfinished_evolution_has_the_report_that_the_command_line_writes(api: Api) -> None:
+    asked = {"train": 20, "validation": 10, "test": 10, "baselines": [], "max_calls": 20}
+    run = api("POST", "/experiments/prompt-evolution/evolve", 201, json=asked)["run_id"]
+    assert ended(api, run)["status"] == "partial"
+    store = api.server.services.store
+    record = store.runs.get(run)
+    expected = rendered(results_of(record, Path()).report(store, [record]), "json")
+    report = api.http.get(f"/api/runs/{run}/report?format=json")
+    assert (report.status_code, report.content) == (200, expected)
+    assert "not complete" in api.http.get(f"/api/runs/{run}/report?format=md").text
+    api("GET", f"/runs/{run}/results", 409)
 
 
 def test_a_run_of_code_that_is_not_loaded_is_left_as_it_is(tmp_path: Path) -> None:

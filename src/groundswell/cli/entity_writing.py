@@ -13,13 +13,12 @@ from msgspec import Meta
 from groundswell.cli import entity_views as views
 from groundswell.cli import output
 from groundswell.cli.catalogued import catalogue_of, is_there
-from groundswell.cli.estimating import show_estimate
+from groundswell.cli.estimating import estimate_driver
 from groundswell.cli.options import Estimate, RunName, StoreFlags
 from groundswell.cli.running import run_and_report
 from groundswell.cli.stored import opened
 from groundswell.engine.driver import driver_name
 from groundswell.errors import RunError, SettingsError
-from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.experiment import Context
 from groundswell.experiments.options import Flag, HowToRun, RunChoices
 from groundswell.experiments.simulations import writing
@@ -80,7 +79,7 @@ def write(
     type_ = _type_of(flags.store, of_type, add=not estimate)
     settings = writing.Writing(type_, count, named[0], wishes, free, temperature)
     if estimate:
-        show_estimate(lambda: estimate_of(writing.write, settings), how, json=flags.json)
+        estimate_driver(writing.write, settings, how, json=flags.json)
         return
     title = _name(settings, seed) if name is None else name
     options = how.run_options()

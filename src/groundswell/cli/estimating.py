@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import cache
 from io import StringIO
 from math import floor, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groundswell.cli import output
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
+    from groundswell.engine.driver import Driver
     from groundswell.engine.spending import Range
-    from groundswell.estimate.bill import Bill, Way
-    from groundswell.estimate.figures import Estimate
+    from groundswell.estimate.bill import Basis, Bill, Pilot, Way
     from groundswell.experiments.options import HowToRun
 
 NOT_HERE = (
@@ -25,15 +24,30 @@ NOT_HERE = (
 UNPRICED = "the price of {} is unknown: add it under [prices] in groundswell.toml"
 
 
-def show_estimate(estimate: Callable[[], Estimate], choices: HowToRun, *, json: bool) -> None:
-    """Print an estimate, with prices and times."""
-    with redirect_stdout(StringIO()):  # the driver runs on made-up outcomes, so what it prints is meaningless
-        found = estimate()
-    priced = _billed(found, choices)
+def estimate_driver(driver: Driver, settings: Any, choices: HowToRun, *, seed: int = 0, json: bool) -> None:
+    """Print the estimate of a driver."""
+    from groundswell.estimate.billing import billed
+
+    show_estimate(
+        quietly(
+            lambda: billed(driver, settings, seed=seed, account=choices.account, max_concurrent=choices.max_concurrent)
+        ),
+        json=json,
+    )
+
+
+def quietly(estimate: Callable[[], Bill]) -> Bill:
+    """Make an estimate. The driver may run on made-up outcomes, so what it prints is meaningless."""
+    with redirect_stdout(StringIO()):
+        return estimate()
+
+
+def show_estimate(bill: Bill, *, pilot: bool = False, json: bool) -> None:
+    """Print an estimate. `pilot`: whether the command can run a pilot."""
     if json:
-        output.print_json(priced)
+        output.print_json(bill)
     else:
-        _print(priced)
+        _print(bill, pilot=pilot)
 
 
 def refuse_estimate(wanted: bool) -> None:
@@ -42,22 +56,11 @@ def refuse_estimate(wanted: bool) -> None:
         raise SettingsError(NOT_HERE)
 
 
-def _billed(estimate: Estimate, choices: HowToRun) -> Bill:
-    from groundswell.estimate.bill import bill
-    from groundswell.estimate.terms import terms_of
-    from groundswell.providers.accounts.config import load_here
-    from groundswell.providers.prices import ModelPrices
-
-    accounts = cache(lambda: load_here(choices.account))
-    prices = ModelPrices(accounts)
-    models = [load.model for load in estimate.loads]
-    return bill(estimate, {model: terms_of(model, accounts, prices, choices.max_concurrent) for model in models})
-
-
-def _print(bill: Bill) -> None:
+def _print(bill: Bill, *, pilot: bool) -> None:
     from rich.table import Table
 
-    output.line(f"{_span(bill.trials, _count)} trials (estimate; nothing was sent)")
+    basis = "nothing was sent" if bill.measured is None else f"measured on {bill.measured.requests:,} requests"
+    output.line(f"{_span(bill.trials, _count)} trials (estimate; {basis})")
     table = Table(box=None, pad_edge=False)
     table.add_column("model", overflow="fold")  # in a narrow terminal, wrap names rather than figures
     for column in ("requests", "tokens in", "tokens out", "live cost"):
@@ -74,6 +77,28 @@ def _print(bill: Bill) -> None:
             output.line(f"  {UNPRICED.format(model.model)}", "yellow")
     for sentence in bill.assumptions:
         output.line(f"  {sentence}", "dim")
+    if bill.measured is not None:
+        output.line(_measured(bill.measured))
+    elif pilot and bill.pilot is not None:
+        output.line(_offered(bill.pilot))
+
+
+def _measured(basis: Basis) -> str:
+    """What the estimate was measured on, and what that cost."""
+    cost = "unknown" if basis.usd is None else _usd(basis.usd)
+    return (
+        f"Measured on {basis.requests:,} requests of run {basis.run}: cost {cost}, time "
+        f"{output.duration(basis.seconds)}. Run the command without --estimate and --pilot to continue this run; "
+        "these requests are not paid for again."
+    )
+
+
+def _offered(pilot: Pilot) -> str:
+    """What a pilot would cost."""
+    return (
+        f"For a narrower estimate, add --pilot: it sends the first {pilot.requests:,} requests of the run "
+        f"(cost {_dollars(pilot.usd)}) and measures them."
+    )
 
 
 def _print_ways(ways: dict[str, Way | None]) -> None:

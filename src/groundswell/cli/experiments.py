@@ -10,24 +10,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import click
+
 from groundswell.cli import output
 from groundswell.cli.commands import Command
-from groundswell.cli.estimating import show_estimate
+from groundswell.cli.estimating import quietly, show_estimate
 from groundswell.cli.lazy import lazy_command
 from groundswell.cli.options import Terminal
 from groundswell.cli.reports import Reporting
-from groundswell.cli.running import run_and_report
+from groundswell.cli.running import carry_out, finish, run_and_report
+from groundswell.compose import look_into
 from groundswell.engine.engine import Engine
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
-from groundswell.estimate.declared import estimate_of
+from groundswell.estimate.bill import Bill
 from groundswell.experiments import experiment as described
 from groundswell.experiments.experiment import Context, experiment_named
 from groundswell.experiments.options import Given, build, collect, read_text
+from groundswell.experiments.pilot import estimate_run, pilot_options
 from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
-    from groundswell.experiments.experiment import Experiment
+    from groundswell.experiments.experiment import Experiment, Ready
 
 
 def command_for(experiment: Experiment, name: str, words: str) -> Command:
@@ -64,7 +68,7 @@ def configured(command: described.Command, path: Path) -> dict[str, Given]:
 
 def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal, words: str) -> None:
     """From the options to the report."""
-    estimating = flags.estimate or flags.print_config
+    estimating = (flags.estimate and not flags.pilot) or flags.print_config
     context = Context(store=flags.store, origin="command", estimating=estimating, ask=_ask)
     ready = command.ready(given, context)
     if flags.print_config:
@@ -73,10 +77,10 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
     if not flags.json:
         for note in ready.notes:
             output.say(note)
-    if flags.estimate:
-        show_estimate(
-            lambda: estimate_of(ready.driver, ready.settings, seed=ready.seed), ready.choices, json=flags.json
-        )
+    if flags.estimate or flags.pilot:
+        if flags.pilot:
+            _pilot(ready, flags)
+        show_estimate(_estimated(ready, flags), pilot=True, json=flags.json)
         return
     config = ready.config_text(words) if command.keeps_folder else ""
     reporting = Reporting(ready.results(flags.out), flags.store, config=config)
@@ -104,6 +108,33 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
         listeners=reporting.listeners,
         log=flags.log,
     )
+
+
+def _estimated(ready: Ready, flags: Terminal) -> Bill:
+    """The estimate of a run, with what its run in the store has measured."""
+    with look_into(flags.store) as held:
+        return quietly(lambda: estimate_run(ready, held, ready.choices.account, ready.choices.max_concurrent))
+
+
+def _pilot(ready: Ready, flags: Terminal) -> None:
+    """Send the first requests of a run, unless it has sent them already."""
+    bill = _estimated(ready, flags)
+    if bill.measured is not None:
+        return
+    options = pilot_options(ready, bill)
+
+    async def work(engine: Engine) -> Summary:
+        return await engine.drive(ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=options)
+
+    ended = carry_out(
+        work,
+        store=flags.store,
+        max_concurrent=ready.choices.max_concurrent,
+        account=ready.choices.account,
+        verbose=flags.verbose,
+    )
+    if ended.summary is None or ended.error is not None or ended.summary.status not in ("partial", "completed"):
+        raise click.exceptions.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose))
 
 
 @contextmanager

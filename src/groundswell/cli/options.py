@@ -24,12 +24,22 @@ Estimate = Annotated[
     Flag(group=LIMITS, usual=True),
 ]
 
+Pilot = Annotated[
+    bool,
+    Meta(
+        description="Send the first few requests of the run, predict the rest from what they use, and exit. The run "
+        "continues from there when you repeat the command without this option, and does not pay for them again."
+    ),
+    Flag(group=LIMITS),
+]
+
 __all__ = [
     "COMMON",
     "DEFAULT_STORE",
     "LIMITS",
     "Estimate",
     "Json",
+    "Pilot",
     "RunFlags",
     "RunName",
     "StoreFlags",
@@ -71,6 +81,7 @@ class Terminal(RunFlags, frozen=True, kw_only=True):
     """What commands of experiments take on the command line alone."""
 
     estimate: Estimate = False
+    pilot: Pilot = False
     out: Annotated[
         Path | None,
         Meta(description="Folder for the report and the data files. The default is results/NAME."),

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.commands import Command, Group
-from groundswell.cli.estimating import show_estimate
+from groundswell.cli.estimating import estimate_driver
 from groundswell.cli.experiments import command_for
 from groundswell.cli.options import Estimate, RunFlags
 from groundswell.cli.running import run_and_report
@@ -21,7 +21,6 @@ from groundswell.cli.targets import build_settings, find_driver, find_experiment
 from groundswell.engine.driver import Driver, settings_type
 from groundswell.engine.engine import Engine
 from groundswell.engine.summary import Summary, summarise
-from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.experiment import Experiment
 from groundswell.experiments.options import Field, Flag, Given, RunChoices, build, fields_of, value_of
 
@@ -109,7 +108,7 @@ def _settings_fields(driver: Driver) -> dict[str, Field]:
 def _drive(driver: Driver, settings: Any, flags: RunFlags, choices: RunChoices, *, estimate: bool) -> None:
     options = choices.run_options()
     if estimate:
-        show_estimate(lambda: estimate_of(driver, settings, seed=choices.seed), choices, json=flags.json)
+        estimate_driver(driver, settings, choices, seed=choices.seed, json=flags.json)
         return
 
     async def work(engine: Engine) -> Summary:

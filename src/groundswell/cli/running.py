@@ -21,7 +21,7 @@ from groundswell.cli.log import Log
 from groundswell.cli.stored import opened
 from groundswell.cli.trust import confirmed
 from groundswell.engine.engine import Engine
-from groundswell.engine.events import Listener
+from groundswell.engine.events import Event, Listener, RunOpened
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
@@ -89,21 +89,22 @@ def run_and_report(
     if choices.account:
         load_here(choices.account)  # report a wrong flag before a run exists
     with contextlib.ExitStack() as trackers:  # they end last, with the files of the report
-        heard: list[Listener] = [*listeners]
+        latest = Latest()
+        heard: list[Listener] = [*listeners, latest]
         heard += [trackers.enter_context(_tracker(name, flags.store)) for name in dict.fromkeys(log)]
         above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
-        with above:  # output of an experiment must not mix with the JSON
-            ended = None
-            while ended is None or _may_go_on(ended):
-                ended = carry_out(
-                    work,
-                    store=flags.store,
-                    max_concurrent=choices.max_concurrent,
-                    account=choices.account,
-                    verbose=flags.verbose,
-                    listeners=heard,
-                )
-        with interruptible(ended, flags.store):
+        with interruptible(latest, flags.store):
+            with above:  # output of an experiment must not mix with the JSON
+                ended = None
+                while ended is None or _may_go_on(ended):
+                    ended = carry_out(
+                        work,
+                        store=flags.store,
+                        max_concurrent=choices.max_concurrent,
+                        account=choices.account,
+                        verbose=flags.verbose,
+                        listeners=heard,
+                    )
             status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code)
     raise click.exceptions.Exit(status)
 
@@ -291,15 +292,27 @@ def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
         return held.results(held.runs.get(summary.run_id)).fault_counts()
 
 
+class Latest:
+    """A listener that remembers the run that was opened last."""
+
+    def __init__(self) -> None:
+        self.run: str | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Handle an event."""
+        if isinstance(event, RunOpened):
+            self.run = event.run
+
+
 @contextlib.contextmanager
-def interruptible(ended: Ended, store: str) -> Iterator[None]:
-    """Handle a signal that arrives while the report of a run is written and printed."""
-    before = {} if ended.at_once else {number: signal.signal(number, _interrupt) for number in stop_signals()}
+def interruptible(latest: Latest, store: str) -> Iterator[None]:
+    """Handle a signal that arrives before or after the work itself, for example while the report is written."""
+    before = {number: signal.signal(number, _interrupt) for number in stop_signals()}
     try:
         yield
     except KeyboardInterrupt:
-        resume = "" if ended.summary is None else output.command(f"runs resume {ended.summary.run_id}", store)
-        output.say("interrupted; the run is in the store" + (resume and f"; to write its report: {resume}"))
+        resume = "" if latest.run is None else output.command(f"runs resume {latest.run}", store)
+        output.say("interrupted" + (resume and f"; the run is in the store; to write its report: {resume}"))
         raise click.exceptions.Exit(output.INTERRUPTED) from None
     finally:
         for number, handler in before.items():

@@ -10,6 +10,7 @@ import msgspec
 from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate import speeds
 from groundswell.estimate.figures import Estimate, Load
+from groundswell.estimate.measured import Measured, pilot_size
 from groundswell.estimate.speeds import SPEEDS
 from groundswell.estimate.terms import Price, Terms
 from groundswell.program.request import Usage
@@ -45,36 +46,77 @@ class Ways(msgspec.Struct, frozen=True):
     mixed: Way | None
 
 
+class Pilot(msgspec.Struct, frozen=True):
+    """A pilot that would narrow the estimate. `usd` is None if the price of a model is unknown."""
+
+    requests: int
+    usd: Range | None
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """The requests of a run that an estimate was measured on, and what they cost."""
+
+    run: str
+    requests: int
+    usd: float | None
+    seconds: float
+
+
 class Bill(msgspec.Struct, frozen=True):
-    """The object that `--estimate --json` prints."""
+    """The object that `--estimate --json` prints. `pilot` is None if the run is too small, or was measured already."""
 
     trials: Range
     models: tuple[Model, ...]
     ways: Ways
     assumptions: tuple[str, ...]
+    pilot: Pilot | None = None
+    measured: Basis | None = None
 
 
-def bill(estimate: Estimate, terms: dict[str, Terms]) -> Bill:
+def bill(estimate: Estimate, terms: dict[str, Terms], measured: Measured | None = None) -> Bill:
     """Add prices and times to an estimate."""
     pairs = [(load, terms[load.model]) for load in estimate.loads]
-    models = tuple(_model(load, known) for load, known in pairs)
+    models = tuple(_model(load, known, estimate.usd) for load, known in pairs)
     batched = [pair for pair in pairs if pair[1].batch is not None]
     straight = [pair for pair in pairs if pair[1].batch is None]
-    live = Way(_sum([model.live_usd for model in models]), live_seconds(pairs, estimate.turns))
+    seconds = estimate.seconds or live_seconds(pairs, estimate.turns)
+    live = Way(_limited(_sum([model.live_usd for model in models]), estimate.usd), seconds)
     ways = Ways(live, None, None)
     if batched:
         waves = _waves(batched, estimate.turns)
         beside = live_seconds(straight, estimate.turns)
         usd = _sum([model.live_usd if terms[model.model].batch is None else model.batch_usd for model in models])
+        usd = _limited(usd, estimate.usd)
         batch = Way(usd, _times(waves, speeds.BATCH_WAVE) + beside)
         mixed = Way(_mixed(usd, live.usd), _times(waves, speeds.MIXED_WAVE) + beside)
         ways = Ways(live, batch, mixed)
-    return Bill(estimate.trials, models, ways, (*estimate.assumptions, *_assumed(pairs, bool(batched))))
+    said = (*estimate.assumptions, *_assumed(pairs, bool(batched), timed=estimate.seconds is not None))
+    if measured is not None:
+        basis = Basis(measured.run, len(measured.requests), measured.usd, measured.seconds)
+        return Bill(estimate.trials, models, ways, said, measured=basis)
+    size = pilot_size(estimate)
+    return Bill(estimate.trials, models, ways, said, Pilot(size, _share(size, models, live.usd)) if size else None)
 
 
-def _model(load: Load, terms: Terms) -> Model:
+def _model(load: Load, terms: Terms, limit: Range | None) -> Model:
     live, batch = cost(load, terms.live, terms), None if terms.batch is None else cost(load, terms.batch, terms)
+    most = limit and Range(0, limit.high)
+    live, batch = _limited(live, most), _limited(batch, most)
     return Model(load.model, load.calls, load.input_tokens, load.output_tokens, load.turns, live, batch)
+
+
+def _limited(usd: Range | None, limit: Range | None) -> Range | None:
+    """A cost within what the settings of a run let it cost."""
+    if usd is None or limit is None:
+        return usd
+    high = min(usd.high, limit.high)
+    return Range(min(high, max(usd.low, limit.low)), high)
+
+
+def _share(size: int, models: tuple[Model, ...], usd: Range | None) -> Range | None:
+    """What this many of all requests cost."""
+    calls = sum((model.calls for model in models), NOTHING)
+    return usd and Range(usd.low * size / calls.low, usd.high * size / calls.high)
 
 
 def cost(load: Load, price: Price, terms: Terms) -> Range | None:
@@ -133,13 +175,13 @@ def live_seconds(pairs: list[tuple[Load, Terms]], turns: Range) -> Range:
     """At least the longest chain and the busiest account; at the most all of the chain after all of the work."""
     if not pairs:
         return NOTHING
-    calls = [_latency(load, terms) for load, terms in pairs]
+    calls = [latency(load, terms) for load, terms in pairs]
     work = [_work(load, terms) for load, terms in pairs]
     low = max(turns.low * min(call.low for call in calls), *(each.low for each in work))
     return Range(low, max(low, turns.high * max(call.high for call in calls) + sum(each.high for each in work)))
 
 
-def _latency(load: Load, terms: Terms) -> Range:
+def latency(load: Load, terms: Terms) -> Range:
     """Seconds of one call."""
     if terms.kind == "local":
         return _local(_per_call(load.input_tokens, load.calls), _per_call(load.output_tokens, load.calls))
@@ -152,7 +194,7 @@ def _work(load: Load, terms: Terms) -> Range:
     """Seconds that all requests of a load take at the maximum concurrency."""
     if terms.kind == "local":
         return _local(load.input_tokens, load.output_tokens)
-    call = _latency(load, terms)
+    call = latency(load, terms)
     sure = terms.at_once if terms.said else min(terms.at_once, speeds.START)
     minutes = [_minutes(load.calls.low, load, terms).low, _minutes(load.calls.high, load, terms).high]
     return Range(
@@ -186,9 +228,9 @@ def _per_call(tokens: Range, calls: Range) -> Range:
     return Range(tokens.low / max(calls.low, 1), tokens.high / max(calls.high, 1))
 
 
-def _assumed(pairs: list[tuple[Load, Terms]], batched: bool) -> list[str]:
+def _assumed(pairs: list[tuple[Load, Terms]], batched: bool, *, timed: bool) -> list[str]:
     kinds = dict.fromkeys(terms.kind for load, terms in pairs)
-    said = [speeds.SENTENCES[kind] for kind in kinds]
+    said = [] if timed else [speeds.SENTENCES[kind] for kind in kinds]
     if any(_cacheable(load) for load, terms in pairs if terms.kind == "hosted"):
         said.append(speeds.CACHED)
     return [*said, speeds.BATCHES, speeds.MIXED] if batched else said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -10,16 +11,15 @@ from groundswell.engine.driver import Driver
 from groundswell.engine.outcome import described
 from groundswell.errors import GroundswellError, RunError, RunStopped
 from groundswell.estimate.figures import Estimate
+from groundswell.estimate.measured import Known, narrowed
 from groundswell.estimate.stand_in import StandIn
 
-S = TypeVar("S")
+Estimator = TypeVar("Estimator", bound=Callable[..., Estimate])
 
 DECLARED = "__groundswell_estimate__"
 
-Estimator = Callable[[S], Estimate]
 
-
-def estimates(driver: Driver) -> Callable[[Estimator[S]], Estimator[S]]:
+def estimates(driver: Driver) -> Callable[[Estimator], Estimator]:
     """Declare the function that estimates a driver. `--estimate` calls it with the settings of the run.
 
     Without one, the driver itself is rehearsed with made-up outcomes.
@@ -28,22 +28,24 @@ def estimates(driver: Driver) -> Callable[[Estimator[S]], Estimator[S]]:
         driver: The driver.
 
     Returns:
-        A decorator for a function that takes the settings and returns an `Estimate`.
+        A decorator for a function that takes the settings and returns an `Estimate`. It may take a second argument:
+        what is `Known` besides the settings, or None.
     """
 
-    def declare(function: Estimator[S]) -> Estimator[S]:
+    def declare(function: Estimator) -> Estimator:
         setattr(driver, DECLARED, function)
         return function
 
     return declare
 
 
-def estimate_of(driver: Driver, settings: Any, *, seed: int = 0) -> Estimate:
+def estimate_of(driver: Driver, settings: Any, *, seed: int = 0, known: Known | None = None) -> Estimate:
     """Estimate a run of a driver. No request is sent and no run is created."""
-    declared: Estimator[Any] | None = getattr(driver, DECLARED, None)
-    if declared is not None:
-        return declared(settings)
-    return asyncio.run(rehearsed(driver, settings, seed))
+    declared: Callable[..., Estimate] | None = getattr(driver, DECLARED, None)
+    if declared is not None and len(inspect.signature(declared).parameters) > 1:
+        return declared(settings, known)
+    found = asyncio.run(rehearsed(driver, settings, seed)) if declared is None else declared(settings)
+    return found if known is None or known.measured is None else narrowed(found, known.measured)
 
 
 async def rehearsed(driver: Driver, settings: Any, seed: int) -> Estimate:

@@ -71,12 +71,18 @@ class Estimate(msgspec.Struct, frozen=True):
         loads: Requests and tokens, by model.
         turns: Length of the longest chain of requests, to any model, that wait for each other.
         assumptions: Sentences that say what the figures are based on.
+        seconds: Time of a live run, if it was measured. It replaces the one that follows from turns and requests.
+        usd: What the settings of a run let it cost, if they limit that.
+        pilot: Number of requests that show what a run uses. 0: those of the first few trials.
     """
 
     trials: Range
     loads: tuple[Load, ...] = ()
     turns: Range = NOTHING
     assumptions: tuple[str, ...] = ()
+    seconds: Range | None = None
+    usd: Range | None = None
+    pilot: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
         """One after the other: requests and turns add up."""

@@ -24,16 +24,13 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
-from groundswell.estimate.bill import Bill, bill
-from groundswell.estimate.declared import estimate_of
-from groundswell.estimate.terms import terms_of
+from groundswell.estimate.bill import Bill
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import collect
+from groundswell.experiments.pilot import estimate_run, pilot_options
 from groundswell.experiments.report import ReportFormat
 from groundswell.experiments.results import Outputs, Results, Written
 from groundswell.portal import open_sync
-from groundswell.providers.accounts.config import load_here
-from groundswell.providers.prices import ModelPrices
 from groundswell.reporting import notebook
 from groundswell.reporting.blocks import Report
 from groundswell.reporting.console import SafeConsole
@@ -189,16 +186,24 @@ class Function:
         results.check()
         return ready, Outputs(results, lambda: _opened(str(store)), ready.config_text(self._words))
 
-    def estimate(self, *arguments: Any, store: str | Path = STORE, **options: Any) -> Bill:
-        """Predict requests, tokens, cost and time. Sends nothing and needs no key."""
-        ready = self._ready(arguments, store, options, estimating=True)
-        estimate = estimate_of(ready.driver, ready.settings, seed=ready.seed)
+    def estimate(self, *arguments: Any, store: str | Path = STORE, pilot: bool = False, **options: Any) -> Bill:
+        """Predict requests, tokens, cost and time. Without `pilot`, this sends nothing and needs no key.
 
-        def accounts() -> Any:
-            return load_here(ready.choices.account)
-
-        prices, most = ModelPrices(accounts), ready.choices.max_concurrent
-        return bill(estimate, {load.model: terms_of(load.model, accounts, prices, most) for load in estimate.loads})
+        With `pilot`, the first few requests of the run are sent, and the rest is predicted from what they use. The run
+        continues from there when it is called, and does not pay for them again.
+        """
+        ready = self._ready(arguments, store, options, estimating=not pilot)
+        found = _estimated(ready, store)
+        if pilot and found.measured is None:
+            limited = pilot_options(ready, found)
+            with open_sync(store, max_concurrent=ready.choices.max_concurrent, account=ready.choices.account) as engine:
+                engine.work(
+                    lambda engine: engine.drive(
+                        ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=limited
+                    )
+                )
+            found = _estimated(ready, store)
+        return found
 
     def _ready(
         self, arguments: tuple[Any, ...], store: str | Path, options: Mapping[str, Any], *, estimating: bool = False
@@ -218,6 +223,11 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<{self._command}: {self.command.help.partition('.')[0]}>"
+
+
+def _estimated(ready: Ready, store: str | Path) -> Bill:
+    with compose.look_into(str(store)) as held:
+        return estimate_run(ready, held, ready.choices.account, ready.choices.max_concurrent)
 
 
 def _plain(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache, reduce
-from typing import Any
+from functools import reduce
 
 import msgspec
 
-from groundswell.engine.driver import Driver
 from groundswell.engine.spending import NOTHING, Range
-from groundswell.estimate.bill import Bill, bill
-from groundswell.estimate.declared import estimate_of
-from groundswell.estimate.terms import terms_of
+from groundswell.estimate.bill import Bill
+from groundswell.estimate.billing import billed
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.reading import countable
-from groundswell.providers.accounts.config import load_here
-from groundswell.providers.prices import ModelPrices
 from groundswell.web.settings import ServerSettings
 
 
@@ -33,18 +28,9 @@ class Estimated(msgspec.Struct, frozen=True):
     bill: Bill
 
 
-def billed(driver: Driver, settings: Any, server: ServerSettings) -> Bill:
-    """Rehearse a run with made-up replies, and price its requests."""
-    estimate = estimate_of(driver, settings)
-    accounts = cache(lambda: load_here(server.account))
-    prices = ModelPrices(accounts)
-    terms = {load.model: terms_of(load.model, accounts, prices, server.max_concurrent) for load in estimate.loads}
-    return bill(estimate, terms)
-
-
 def estimated(batch: Batch, server: ServerSettings) -> Estimated:
     """The estimate of a simulation batch."""
-    found = billed(simulate, batch, server)
+    found = billed(simulate, batch, account=server.account, max_concurrent=server.max_concurrent)
     return Estimated(
         combinations=countable(batch.combinations),
         simulations=batch.num_simulations,

@@ -15,9 +15,9 @@ from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import Given, RunChoices, collect, fields_of
+from groundswell.experiments.pilot import estimate_run
 from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.web.envelope import success
-from groundswell.web.estimating import billed
 from groundswell.web.requests import check_turns
 from groundswell.web.schema import REF, answers, component, errors
 from groundswell.web.services import Here, Services
@@ -92,7 +92,8 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
     async def estimate(here: Here, request: Request) -> Response:
         ready = await _ready(here, command, await _body(request), estimating=True)
         await _check_models(here, ready, keys=False)
-        return success(await here.heavy(lambda: billed(ready.driver, ready.settings, here.settings)))
+        server = here.settings
+        return success(await here.heavy(lambda: estimate_run(ready, here.store, server.account, server.max_concurrent)))
 
     routes: list[tuple[str, Callable[..., Any], str, int, Any, str]] = [
         (path, start, "Start", 201, RunStarted, "The run was started."),

@@ -135,9 +135,11 @@ async def report(
     run_id: str,
     format: Annotated[ReportFormat, Query(description="HTML page, Markdown or JSON.")] = "html",
 ) -> Response:
-    """Return the report of a run, as `groundswell runs report` writes it. The run must have ended."""
+    """Return the report of a run, as `groundswell runs report` writes it. The run must have ended, except that an
+    unfinished evolution has a report, too."""
     record = here.run(run_id)
-    _refuse_unended(here, record)
+    if not results_of(record, Path()).has_report(record):
+        _refuse_unended(here, record)
     return await here.heavy(lambda: _report(here, record, format))
 
 

@@ -8,6 +8,8 @@ from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills import guessing, improving, landscape
 from groundswell.emulator.skills.brief import task_in
+from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, message
+from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.program.request import Chat, assistant, system, user
 
 
@@ -63,6 +65,13 @@ def test_a_prompt_may_have_paragraphs_and_its_order_stand_apart() -> None:
     assert "2+2" not in said
     said = answer(Chat("gpt-4o", (user("Improve this prompt: Solve it.\n\nBe kind: always."),))).text
     assert said.startswith("Solve it. Be kind: always. ")
+
+
+def test_a_polished_prompt_keeps_its_rules_and_loses_what_says_nothing() -> None:
+    prompt = "Work step by step. Be confident.\nWork step by step. Answer quickly.\n\nQ: 3 + 4\n#### 7"
+    spec = Breeding(POLISH, (Genome(prompt),), "gpt-4o", temperature=0.0, task="Sums. Be quick.")
+    said = answer(Chat("gpt-4o", (user(message(spec)),))).text
+    assert said == "Work step by step.\nAnswer quickly.\n\nQ: 3 + 4\n#### 7"
 
 
 PARENTS = {

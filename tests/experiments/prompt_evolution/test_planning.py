@@ -72,6 +72,22 @@ def test_a_parent_without_failures_is_not_reflected_upon(tmp_path: Path) -> None
     assert set(some) == {"reflect", "examples", "shorten"}
 
 
+def test_the_only_operator_takes_a_parent_that_it_can_work_on(tmp_path: Path) -> None:
+    best = Member(0, Genome("Add. Check."), "seed", scores=(1.0,) * 20, fitness=1.0)
+    worse = msgspec.structs.replace(best, born=1, scores=(1.0, 0.0) * 10, fitness=0.5)
+
+    async def parents(*members: Member) -> set[int]:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated()) as engine, engine.run() as run:
+            settings = msgspec.structs.replace(SMALL, operators={"reflect": 1.0})
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "evolution")
+            search._past.append(State(Population(members)))
+            search.members.append(best)
+            return {planned(search, Random(seed), 1).parents[0].born for seed in range(20)}
+
+    assert asyncio.run(parents(best, worse)) == {1}
+    assert asyncio.run(parents(best)) == {0}, "there is no other"
+
+
 def test_a_prompt_is_not_scored_on_problems_that_it_contains(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, operators={"examples": 1.0}, baselines=(), max_generations=3)
     model = Emulated(1)

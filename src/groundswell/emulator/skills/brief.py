@@ -95,7 +95,7 @@ def task_in(text: str) -> str | None:
     if TASK_WORDS.isdisjoint(words):
         choosing = any(not (one.isdisjoint(words) or other.isdisjoint(words)) for one, other in _CHOOSING)
         return "judging" if (choosing or "/" in seen) and judging.ordered(seen) else None
-    if improving.CROSSING.search(seen) or improving.IMPROVING.search(seen):
+    if any(each.search(seen) for each in (improving.CROSSING, improving.IMPROVING, improving.POLISHING)):
         return "improving"
     if rewording.REWORDING.search(seen):
         return "rewording"

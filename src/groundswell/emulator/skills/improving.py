@@ -1,4 +1,4 @@
-"""Prompts made from prompts: one improved after its failures, or two made into one."""
+"""Prompts made from prompts: one improved after its failures, two made into one, or one with corrected language."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ CROSSING = pattern(
     rf"{_START}(?:combine|merge|cross(?:over)?|blend|mix|recombine)\b[^.\n]{{0,60}}\b(?:prompt|instruction|parent)s?\b",
     re.I,
 )
+POLISHING = pattern(rf"{_START}correct the language of (?:this|the|my) (?:prompt|instruction)s?\b", re.I)
 _ORDER = pattern(
     rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write)\b[^.\n:]{{0,60}}\b(?:prompt|instruction)s?"
     rf"(?:\s+below|\s+for me|\s+please)?:\s*(?=[^\s<\"'“`#*])",
@@ -81,9 +82,27 @@ def crossed(one: str, other: str, chance: Chance) -> str:
     return " ".join(kept)
 
 
+def polished(prompt: str) -> str:
+    """The prompt without sentences that repeat an earlier one or say nothing about the task. Lines stay lines."""
+    seen = set[str]()
+    lines = []
+    for line in prompt.strip().splitlines():
+        parts = [part for part in _SENTENCE.split(line.strip()) if part not in seen and not _is_empty(part)]
+        seen.update(parts)
+        if parts or not line.strip():
+            lines.append(" ".join(parts))
+    return "\n".join(lines).strip() or prompt
+
+
+def _is_empty(sentence: str) -> bool:
+    return sentence in CHAFF and not landscape.traits(sentence).shown
+
+
 def reply(scene: Scene, chance: Chance) -> str:
     """The new prompt and nothing else."""
     asked = scene.last if reading.all_material(scene.last) else f"{scene.system}\n\n{scene.last}"
+    if POLISHING.search(scene.last):
+        return polished(reading.material(scene.last))
     if CROSSING.search(f"{scene.system}\n{scene.last}"):
         found = parents_in(asked) or parents_in(scene.last)
         if len(found) >= 2:

@@ -12,6 +12,8 @@ from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Embed, Usage
 
 KEPT = "rates"
+LONGER = 1.5
+"""Evolved prompts are longer than the seed prompt: a request is expected to cost this many times as much."""
 MILLION = 1_000_000
 SAMPLE = 1_000
 """Tokens of the request that prices are computed for. Some providers charge more per token for long requests."""

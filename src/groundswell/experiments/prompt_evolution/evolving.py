@@ -22,6 +22,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.estimate.measured import Known
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.accuracy import expected_accuracy
 from groundswell.experiments.prompt_evolution.analysis import (
@@ -36,7 +37,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
-from groundswell.experiments.prompt_evolution.costs import Costs
+from groundswell.experiments.prompt_evolution.costs import LONGER, Costs
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks, relied_on
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -63,8 +64,6 @@ FEWEST_PARTS = 2
 """Minimum number of parts for an ablation."""
 PRIOR = Record(3, 60, 0.1)
 """What an operator is taken to have gained before it is tried."""
-LONGER = 1.5
-"""Evolved prompts are longer than the seed prompt: a request is expected to cost this many times as much."""
 FLOOR = 0.01
 """Minimum share of births for every operator that is switched on."""
 
@@ -105,8 +104,8 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
             f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. "
             "Allow more, use fewer test problems, or switch the baselines off"
         )
-    if not each:
-        return settings
+    if not each:  # free models: other limits end the search
+        return msgspec.structs.replace(settings, stops=msgspec.structs.replace(settings.stops, usd=None))
     most = int(left / each / searches)
     stops = msgspec.structs.replace(settings.stops, asks=min(most, settings.stops.asks or most))
     return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
@@ -384,7 +383,10 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
         if other is not None:
             return Plan((operator,), (one, other), one)
     if operator in NEEDS and not NEEDS[operator](one):
-        operator = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), operator)
+        instead = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), None)
+        if instead is None:  # the fittest parent that gives the operator something to work on
+            one = next((each for each in state.population.members if NEEDS[operator](each)), one)
+        operator = instead or operator
     return Plan((operator,), (one, state.population.parent(settings.selection, settings.tournament, draw)), one)
 
 
@@ -481,6 +483,6 @@ def _reason(members: Sequence[Member]) -> str:
 
 
 @estimates(evolve)
-def expected(settings: Evolution) -> Estimate:
+def expected(settings: Evolution, known: Known | None = None) -> Estimate:
     """Estimate what an evolution would use."""
-    return expected_evolution(settings)
+    return expected_evolution(settings, known)
