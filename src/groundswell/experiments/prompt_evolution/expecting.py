@@ -82,7 +82,7 @@ class Asks(NamedTuple):
 def expected_evolution(settings: Evolution, known: Known | None = None) -> Estimate:
     """Estimate an evolution with its baselines, validation and held-out test.
 
-    If requests were measured, sizes of prompts and replies follow from them, and parents are evaluated further as usual.
+    If requests were measured, sizes of prompts and replies follow from them, and parents are evaluated as usual.
     """
     measured = None if known is None else known.measured
     solving = [_solving(settings, model, measured) for model in settings.models]
@@ -200,7 +200,8 @@ def expected_search(settings: Evolution, each: Range = ONE, *, usual: bool = Fal
     else:
         births = Range(fewest, shape.births or fewest)
         written = _drawn(births, settings)
-        solved = Range(births.low * gate, births.high * whole)
+        new = NEW if settings.rules.racing else 1.0
+        solved = Range(new * births.low * gate, births.high * whole)
     shared = each.low if shape.asks is not None else 0.0
     return Asks(solved, written, _chain(settings, births, bool(written.high)), shared)
 
@@ -218,8 +219,8 @@ def _evaluations(settings: Evolution, *, usual: bool) -> Range:
         return Range(train, train)
     first = min(train, max(GATE + KEPT, block))
     if usual:
-        return Range(NEW * (first + block), min(2 * train, first + block))
-    return Range(NEW * first, min(2 * train, first + FLAWLESS * block))
+        return Range(first + block / 2, min(2 * train, first + block))
+    return Range(first, min(2 * train, first + FLAWLESS * block))
 
 
 def fewest_births(settings: Evolution) -> float:
