@@ -167,10 +167,10 @@ def test_a_pilot_is_the_beginning_of_the_run(cli: CommandLine, words: list[str])
 def test_a_pilot_is_offered_and_described(cli: CommandLine) -> None:
     told = " ".join(cli(*EVOLVE, "--estimate").stdout.split())
     assert "(estimate; nothing was sent)" in told
-    assert "add --pilot: it sends the first 116 requests of the run (cost $0.00)" in told
+    assert "add --pilot: it sends the first 82 requests of the run (cost $0.00)" in told
     assert not cli.store.exists()
     told = " ".join(cli(*EVOLVE, "--pilot").stdout.split())
-    assert "(estimate; measured on 116 requests)" in told
+    assert "(estimate; measured on 82 requests)" in told
     assert "these requests are not paid for again" in told
 
 

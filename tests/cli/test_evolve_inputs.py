@@ -62,7 +62,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     found = ready()
     settings = found.settings
     assert settings == AsyncEvolutionConfig().settings
-    assert settings.shape == (5_000, None, 7, 4, 6, 10, 75)
+    assert settings.shape == (5_000, None, 20, 2, 4, 10, 50)
     assert sizes_of(settings) == [200, 200, 400]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
@@ -356,7 +356,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--elite-size", "-1"], "error: --elite-size -1: "),
         (["--finalists", "0"], "error: --finalists 0: must be"),
         (["--reply-tokens", "0"], "error: --reply-tokens 0: must be"),
-        (["--selection", "best"], "error: --selection 'best': must be one of tournament"),
+        (["--selection", "best"], "error: --selection 'best': must be one of thompson"),
         (["--fitness", "nice"], "error: --fitness 'nice': must be one of accuracy"),
         (["--preset", "brave"], "error: --preset 'brave': must be one of balanced"),
         (["--operators", "fly=1"], "error: --operators: unknown operator 'fly'; choose from reflect, combine"),

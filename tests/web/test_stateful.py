@@ -47,7 +47,7 @@ def test_sequences_of_calls_are_answered_as_described(api: Api) -> None:
     Workflow.run(
         settings=settings(
             max_examples=examples(60),
-            stateful_step_count=8,
+            stateful_step_count=10,
             derandomize=True,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -93,7 +93,8 @@ def test_the_order_of_replies_changes_nothing_whatever_the_sizes(
 @pytest.mark.sampled
 @pytest.mark.parametrize("purse", [UNLIMITED, Purse(asks=230)], ids=["unlimited", "small"])
 def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path, purse: Purse) -> None:
-    window, seen = SMALL.shape.window, dict[int, list[int]]()
+    wide = msgspec.structs.replace(SMALL, population_size=50)
+    window, seen = wide.shape.window, dict[int, list[int]]()
 
     def noted(search: Search, draw: Random, number: int) -> Plan:
         seen[number] = sorted(each.born for each in search.known_to(number).members)
@@ -101,7 +102,7 @@ def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path, purse: Purse) -
 
     async def work() -> list[Member]:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it")
+            search = Search(run, wide, Examiner(run, wide, Costs(run)), "it")
             await search.run(noted, lambda it: "enough" if it.started == 20 else "", purse)
         return search.members
 
@@ -162,7 +163,7 @@ def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
 
     async def work() -> Search:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it", 20)
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it")
 
             def alike(it: Search, *_: object) -> Plan:
                 return Plan(("uniform",), (parent, parent), it.members[0])
@@ -187,7 +188,7 @@ def test_of_twins_one_lives(tmp_path: Path) -> None:
 
     async def work() -> Search:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it", 6)
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it")
             good = Member(0, Genome(OPTIMUM), "seed")
 
             def alike(it: Search, *_: object) -> Plan:

@@ -152,7 +152,7 @@ def test_more_gain_never_makes_an_operator_less_likely(seed: int, gain: float, m
 def test_births_requests_and_gains_are_recorded_by_operator(tmp_path: Path) -> None:
     async def work() -> Search:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it", 6)
+            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it")
             await search.run(planned, over, Purse(300))
         return search
 

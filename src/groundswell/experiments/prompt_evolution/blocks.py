@@ -459,8 +459,7 @@ def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
         return
     ends = [f"{_the_search(each.name)} {found.fitness(each.curve[-1].best)}" for each in shown]
     kind = _fitness_kind(found)
-    kept = f"The evolution keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}"
-    rest = "; the baseline searches keep every candidate" if searches[1:] else ""
+    kept = f"A search keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}"
     yield Figure(
         id="curves",
         title=f"Best {drawings.fitness_word(found)} in training: {_and(ends)}",
@@ -468,7 +467,7 @@ def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
         "requests used. "
         f"{_estimates(found)}Below: the spread, which is the mean "
         "word distance between two candidates, from 0 (the same words) to 1 (no words in common). "
-        f"{kept}{rest}. Training scores of selected candidates are too high; only the held-out test shows which prompt "
+        f"{kept}. Training scores of selected candidates are too high; only the held-out test shows which prompt "
         "is better.",
         columns={
             **{"search": "text", "births": "count", "asks": "count", "best": kind, "mean": kind},

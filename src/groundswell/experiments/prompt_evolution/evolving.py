@@ -126,11 +126,11 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: B
     """Run the evolution and the baseline searches."""
     searches = 1 + len(settings.baselines)
     seconds = None if settings.stops.seconds is None else settings.stops.seconds / searches
-    main = Search(run, settings, examiner, EVOLUTION, settings.shape.population_size, so_far)
+    main = Search(run, settings, examiner, EVOLUTION, so_far)
     why = await main.run(evolved, over, _purse(settings), seconds)
     _living(main)  # raises before the baselines spend anything
     purse = Purse(main.asks)
-    others = [Search(run, settings, examiner, name) for name in settings.baselines]
+    others = [Search(run, settings, examiner, name, is_baseline=True) for name in settings.baselines]
     whys = await asyncio.gather(*(each.run(BASELINES[each.name], _in_vain, purse) for each in others))
     ends = [(main, why), *zip(others, whys, strict=True)]
     run.report(0, {}, f"validating the finalists on {settings.shape.validation:,} problems")

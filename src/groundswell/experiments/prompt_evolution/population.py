@@ -79,10 +79,10 @@ class Population(NamedTuple):
         """The fittest member."""
         return self.members[0] if self.members else None
 
-    def joined(self, child: Member, size: int | None, elite: int) -> Population:
+    def joined(self, child: Member, size: int, elite: int) -> Population:
         """Add a genome. If the population is too large, remove the least fit one, but none of the elite."""
         members, apart = sorted((*self.members, child), key=_order), self.apart + _apart(child, self.members)
-        if size is not None and len(members) > size:
+        if len(members) > size:
             commons = members[min(elite, size - 1) :]
             if self.pareto:
                 kept = self._front(members)

@@ -130,10 +130,7 @@ class Birth(NamedTuple):
 
 
 class Search:
-    """One search: the evolution or a baseline. `size` is the population size; None keeps every survivor.
-
-    The best prompt so far is stored in `so_far`, if it is given.
-    """
+    """One search: the evolution or a baseline. The best prompt so far is stored in `so_far`, if it is given."""
 
     def __init__(
         self,
@@ -141,14 +138,16 @@ class Search:
         settings: Evolution,
         examiner: Examiner,
         name: str,
-        size: int | None = None,
         so_far: BestSoFar | None = None,
+        *,
+        is_baseline: bool = False,
     ) -> None:
         self.settings = settings
         self.shape = settings.shape
         self.examiner = examiner
         self.name = name
-        self.size = size
+        self.size = settings.shape.population_size
+        self.is_baseline = is_baseline
         self.state = State(Population(pareto=settings.pareto))
         self.members: list[Member] = []
         self.curve: list[Moment] = []
@@ -256,7 +255,7 @@ class Search:
         members = self.known_to(number).members or self.members
         flawless = any(not _split(each)[0] for each in members)
         problems = max(GATE + KEPT, block) + (FLAWLESS if flawless else 1) * block if self._races else whole
-        return DEEPEST * (self.size is None) + 1 + self._each * min(problems, 2 * whole)
+        return DEEPEST * self.is_baseline + 1 + self._each * min(problems, 2 * whole)
 
     @property
     def _races(self) -> bool:
@@ -535,7 +534,7 @@ class Search:
         self.members.append(child)
         if child.fate == "lives":
             self._lived.add(text)
-            population = population.joined(child, self.size, min(self.settings.elite, self._most_elite))
+            population = population.joined(child, self.size, min(self.settings.elite, self.size - 1))
         population = population.sorted(self._estimated(population.members))
         for each in population.members:
             self.members[each.born] = each
@@ -563,10 +562,6 @@ class Search:
         lived = [each for each in self.members if each.fate == "lives"]
         for each in self._estimated(lived):
             self.members[each.born] = each
-
-    @property
-    def _most_elite(self) -> int:
-        return self.shape.population_size - 1
 
     def _recorded(self, child: Member) -> Mapping[str, Record]:
         """What each operator has used and gained, with this child. A gain is one over its better parent."""
@@ -699,7 +694,7 @@ def _figures(search: Search, child: Member, *, seconds: float, speed: float, cac
 def _progress(search: Search, figures: dict[str, float]) -> str:
     """The progress line of a search. Speed, cache hits and cost of the run are shown by the display itself."""
     births, whole = len(search.members), search.settings.max_generations
-    if search.size is None or whole is None:
+    if search.is_baseline or whole is None:
         at = f"{births:,} candidate{'s' * (births != 1)}"
     else:
         at = f"generation {figures['generation']:.1f} of {whole:,}"
