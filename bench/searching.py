@@ -14,11 +14,11 @@ choose the final prompt count; calls of the writer are reported separately.
                 the end, when the best on training problems are validated
   best_of_n     rewrites of the seed prompt after a few of its failures; the best on training problems are validated
 
-Peers and baselines have variants. For each landscape and budget the best variant is used: for a seed, the one with the
-best mean over the other seeds, so that it is not chosen by luck. Differences are taken within a seed, with 95%
-intervals by Student's t. At small budgets results vary most, so three times as many seeds are used there. Goals: at no
-budget below GEPA or random search, which means that the lower limit is above -0.02. `--noise N` also counts how often a
-gain is claimed where the prompt makes no difference.
+Peers and baselines have variants. Of each, the variant with the best mean is used, separately for each landscape and
+budget: the choice favours them. Differences are taken within a seed, with 95% intervals by Student's t. At small
+budgets results vary most, so three times as many seeds are used there. Goals: at no budget below GEPA or random search,
+which means that the lower limit is above -0.02. `--noise N` also counts how often a gain is claimed where the prompt
+makes no difference.
 
 Finished searches are appended to bench/out/searching.jsonl, and an interrupted comparison continues. Use `--again
 NAME` to repeat the searches of one name. The table is also written to bench/out/searching.json and drawn to
@@ -36,7 +36,7 @@ import os
 import random
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -531,11 +531,11 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 def table(rows: Sequence[Row]) -> list[Cell]:
-    """All cells, with the best variant of each search: for a seed, the one that is best over the other seeds."""
+    """All cells, with the best variant of each search."""
     groups: dict[tuple[str, int, str], dict[str, dict[int, Row]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         groups[row.landscape, row.budget, row.search][row.variant][row.seed] = row
-    best = {key: (common(group), chosen(group)) for key, group in groups.items()}
+    best = {key: max(group.items(), key=lambda item: mean_of(item[1])) for key, group in groups.items()}
 
     def over(key: tuple[str, int, str], other: str) -> tuple[float, float, float] | None:
         one, two = best[key][1], best.get((*key[:2], other), ("", {}))[1]
@@ -568,22 +568,9 @@ def means(rows: Sequence[Row]) -> dict[str, float]:
     return {name: fmean(found) for name, found in sorted(groups.items())}
 
 
-def chosen(group: Mapping[str, Mapping[int, Row]]) -> dict[int, Row]:
-    """For each seed, the result of the variant that is best over the other seeds."""
-    found = dict[int, Row]()
-    for seed in sorted({seed for rows in group.values() for seed in rows}):
-        others = {
-            name: fmean([row.accuracy for at, row in rows.items() if at != seed] or [rows[seed].accuracy])
-            for name, rows in group.items()
-            if seed in rows
-        }
-        found[seed] = group[max(others, key=lambda name: others[name])][seed]
-    return found
-
-
-def common(group: Mapping[str, Mapping[int, Row]]) -> str:
-    """The variant that is chosen most often."""
-    return Counter(row.variant for row in chosen(group).values()).most_common(1)[0][0]
+def mean_of(found: Mapping[int, Row]) -> float:
+    """The mean accuracy over seeds."""
+    return fmean(row.accuracy for row in found.values())
 
 
 def show(cells: Sequence[Cell]) -> None:

@@ -7,7 +7,7 @@ problems.py    problems in three sets; families.py generates problems; answers.p
                metrics.py scores it
 solving.py     the main programs: one genome on one problem; programs.py: the user's programs, whose texts are evolved
 breeding.py    a model writes a prompt; tokens.py: random edits
-racing.py      which genomes are evaluated further; population.py: survivors and parents; fitness.py; pareto.py
+accuracy.py    estimates from few problems; population.py: survivors and parents; fitness.py; pareto.py
 settings.py    the settings of the driver; config.py: the configuration for scripts, with presets; limits.py: the
                account settings that follow from it
 examining.py   evaluates genomes on problems, each pair once; searching.py: the steady-state search

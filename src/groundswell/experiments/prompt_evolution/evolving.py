@@ -193,19 +193,17 @@ async def _polished(
 ) -> tuple[str, Polish | None]:
     """Choose the best of all winners and the seed prompt, and let the writer polish it.
 
-    Validation scores decide. If they are few, the estimates from training count too.
+    Validation scores decide. Against the seed prompt, estimates from training count as much as a few more problems.
 
     The polished prompt replaces the winner if its validation score is not lower. Returns the name of the choice.
     """
     problems = range(settings.shape.validation)
     seed = mean_of([cell.score for cell in await examiner.met(settings.seeds[0], "validation", problems)])
+    at, best = max(enumerate(searched), key=lambda each: (each[1].winner.validation, -each[1].winner.tokens, -each[0]))
     first = await _expected(examiner, searched[0].members[0], settings.seeds[0], problems)
-    means = [
-        await _expected(examiner, each.members[each.winner.born], each.winner.genome, problems) for each in searched
-    ]
-    at = max(range(len(searched)), key=lambda at: (means[at], -searched[at].winner.tokens, -at))
-    best = searched[at]
-    if seed is not None and first >= means[at]:
+    if seed is not None and first >= await _expected(
+        examiner, best.members[best.winner.born], best.winner.genome, problems
+    ):
         await so_far.choose(_best(searched, SEED, "validation", seed))
         return SEED, None
     await so_far.choose(_best(searched, best.name, "validation", best.winner.validation))
@@ -260,7 +258,7 @@ async def _judged(
     scores = {name: [cell.score for cell in cells] for name, cells in zip(prompts, met, strict=True)}
     several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}
     first = searched[0].name
-    shipped, why = _shipped(chosen, scores)
+    shipped, why = _shipped(chosen, scores, {name: known for name, (_, known) in prompts.items()})
     await so_far.choose(_best(searched, shipped, "test", prompts[shipped][1], mean_of(scores[shipped])))
     parts, why_no_parts = await _ablated(run, settings, examiner, prompts[shipped][0])
     return Analysis(
@@ -300,14 +298,18 @@ def _best(
     )
 
 
-def _shipped(chosen: str, scores: Mapping[str, Sequence[float | None]]) -> tuple[str, str]:
-    """The prompt to deploy: the best on the validation set, unless the held-out test shows that another is better."""
+def _shipped(
+    chosen: str, scores: Mapping[str, Sequence[float | None]], validated: Mapping[str, float | None]
+) -> tuple[str, str]:
+    """The prompt to deploy and why: the chosen one, unless the held-out test shows that another is better."""
     others = {name: each for name, each in scores.items() if name != chosen}
     better = [each for each in gains(scores[chosen], others) if each.is_clear and (each.value or 0.0) < 0]
     if better:
         best = min(better, key=lambda each: each.value or 0.0)
         return best.over, "significantly better on the held-out test than the prompt with the best validation score"
-    return chosen, "the best of all searches and the seed prompt on the validation set"
+    if (validated[chosen] or 0.0) >= max(each or 0.0 for each in validated.values()):
+        return chosen, "the best score on the validation set"
+    return chosen, "the best in training and on the validation set together"
 
 
 async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Genome) -> tuple[tuple[Part, ...], str]:
