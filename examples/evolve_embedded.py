@@ -7,7 +7,7 @@ Everything runs on this machine, without a key. The task is 160 questions with o
 model knows some of the answers, but a reply has only eight tokens, and the model often starts with other words. It is
 not able to write good prompts, so most operators are random edits, and the baseline best_of_n is left out.
 
-The run needs about 1,600 replies, at about 0.4 seconds of one core each. Running it again sends no requests. You can
+The run needs about 1,100 replies, at about half a second each. Running it again sends no requests. You can
 add options of `groundswell evolve`, which override those in this file: --out, --max-asks, --seed, ...
 """
 

@@ -3,9 +3,9 @@
 A candidate that was lucky on few problems looks better than it is. So an estimate uses more than its own scores:
 
 - A child is usually about as good as its parent. The difference is taken to be normal, with a standard deviation of
-  `CHANGE`. So the scores of parents, children and further relatives count too, the less the more distant they are.
-- Problems differ in difficulty. What earlier candidates scored on a problem is taken into account, so it does no harm
-  that children are evaluated on problems that their parents fail on.
+  `CHANGE`. So the scores of relatives count too: those of parents and children most, those of distant ones less.
+- Problems differ in difficulty. A score counts relative to those of other candidates on the same problem, so a child
+  is not underestimated if it is evaluated on problems that its parent fails on.
 
 This is a Gaussian model of a tree, and `Accuracies.of` is its exact posterior, given the difficulties.
 """

@@ -10,7 +10,8 @@ network does.
 
 A child is evaluated on few problems: some that its parent fails on, some that its parent solves. Its accuracy is
 estimated from these and from the scores of its relatives (`accuracy.py`). A candidate is evaluated on a few more
-problems whenever it becomes a parent. So most requests go to the best candidates, and luck does not last.
+problems whenever it becomes a parent. So most requests go to the best candidates, and a candidate that was only
+lucky is soon recognised.
 """
 
 from __future__ import annotations
