@@ -116,7 +116,7 @@ def _limited(usd: Range | None, limit: Range | None) -> Range | None:
 def _share(size: int, models: tuple[Model, ...], usd: Range | None) -> Range | None:
     """What this many of all requests cost."""
     calls = sum((model.calls for model in models), NOTHING)
-    return usd and Range(usd.low * size / calls.low, usd.high * size / calls.high)
+    return usd and Range(usd.low * size / calls.low if calls.low else 0.0, usd.high * size / calls.high)
 
 
 def cost(load: Load, price: Price, terms: Terms) -> Range | None:

@@ -19,7 +19,7 @@ from groundswell.experiments.prompt_evolution.evolving import evolve, expected
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems
 from groundswell.experiments.prompt_evolution.programs import find_task_program
-from groundswell.experiments.prompt_evolution.searching import LEAST
+from groundswell.experiments.prompt_evolution.searching import GATE, KEPT, LEAST
 from groundswell.experiments.prompt_evolution.settings import BASELINES as BOTH
 from groundswell.experiments.prompt_evolution.settings import OPERATORS, Evolution, Stops
 from tests.experiments.prompt_evolution.own_programs import HERE, RULE, TEXTS, Solver
@@ -182,7 +182,8 @@ def test_the_estimate_counts_the_requests_of_a_program(tmp_path: Path) -> None:
     settings = settings_for("two_steps", stops=Stops(), max_generations=2, population_size=4, elite=1)
     found = expected(settings)
     loads = {each.model: each for each in found.loads}
-    assert loads["solver"].calls.low >= 2 * len(settings.problems.test)
+    evaluations = GATE + KEPT + settings.shape.validation + len(settings.problems.test)  # at the very least
+    assert loads["solver"].calls.low >= 2 * evaluations
     model = Solver()
     asyncio.run(evolved(tmp_path / "runs.db", model, settings))
     asked = sum(each.model == "solver" for each in model.asked)

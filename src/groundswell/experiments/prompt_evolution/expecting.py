@@ -22,10 +22,11 @@ from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, breed
 from groundswell.experiments.prompt_evolution.costs import LONGER
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.searching import DEEPEST, FLAWLESS, GATE, KEPT, LEAST
 from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, MOST_PARTS, Evolution, Stops
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
-from groundswell.experiments.prompt_evolution.solving import Attempt, solve
+from groundswell.experiments.prompt_evolution.solving import SHOWN_TURNS, Attempt, Execution, execute, solve
 from groundswell.program.trial import Program
 
 SHORTEST = 5
@@ -332,9 +333,11 @@ def _solving(settings: Evolution, model: str, measured: Measured | None) -> Esti
     seeds = {seed.text for seed in settings.seeds}
     new = {prompt: some for prompt, some in found.items() if prompt not in seeds}
     if found:
-        return _measured_trial(list((new or found).values()), settings.max_tokens)
-    sizes = [len(seed.text) for seed in settings.seeds]
-    return _rehearsed_solving(settings, model, [LETTER * (min(sizes) // 2), LETTER * max(*sizes, _long(settings))])
+        own = settings.program is not msgspec.UNSET  # a program has token limits of its own
+        return _measured_trial(list((new or found).values()), None if own else settings.max_tokens)
+    sizes = [_size(seed) for seed in settings.seeds]
+    ends = min(sizes) // 2, max(*sizes, _long(settings))
+    return _rehearsed_solving(settings, model, [_of_size(settings, size) for size in ends])
 
 
 def _seed_solving(settings: Evolution, model: str, measured: Measured | None) -> Estimate:
@@ -343,20 +346,22 @@ def _seed_solving(settings: Evolution, model: str, measured: Measured | None) ->
     some = [found[seed.text] for seed in settings.seeds if seed.text in found]
     if some:
         return _mean_trial([one for each in some for one in each])
-    return _rehearsed_solving(settings, model, [seed.text for seed in settings.seeds])
+    return _rehearsed_solving(settings, model, settings.seeds)
 
 
 def _attempts(measured: Measured, model: str) -> dict[str, list[list[Sent]]]:
     """The measured evaluations of a model, by prompt: the requests of each one."""
     trials: dict[str, list[Sent]] = {}
     for each in measured.requests:
-        if each.program == solve.id:
+        if each.program in (solve.id, execute.id):
             trials.setdefault(each.trial, []).append(each)
     found: dict[str, list[list[Sent]]] = {}
     for some in trials.values():
-        spec = msgspec.json.decode(some[0].spec, type=Attempt)
+        kind: type[Attempt | Execution] = Attempt if some[0].program == solve.id else Execution
+        spec = msgspec.json.decode(some[0].spec, type=kind)
         if spec.model == model:
-            found.setdefault(spec.prompt, []).append(some)
+            text = spec.prompt if isinstance(spec, Attempt) else Genome.named(spec.texts).text
+            found.setdefault(text, []).append(some)
     return found
 
 
@@ -371,7 +376,7 @@ def _mean_trial(trials: Sequence[Sequence[Sent]]) -> Estimate:
     return Estimate(ONE, tuple(loads), ONE)
 
 
-def _measured_trial(groups: Sequence[Sequence[Sequence[Sent]]], max_tokens: int) -> Estimate:
+def _measured_trial(groups: Sequence[Sequence[Sequence[Sent]]], max_tokens: int | None) -> Estimate:
     """A trial as measured in groups, one for each prompt. Later prompts are longer, and so may be their replies."""
     mean = _mean_trial([some for group in groups for some in group])
     longest = reduce(or_, (_mean_trial(group) for group in groups))
@@ -390,31 +395,36 @@ def _measured_trial(groups: Sequence[Sequence[Sequence[Sent]]], max_tokens: int)
     return msgspec.structs.replace(mean, loads=loads)
 
 
-def _longer_reply(mean: float, longest: float, calls: float, max_tokens: int) -> float:
+def _longer_reply(mean: float, longest: float, calls: float, max_tokens: int | None) -> float:
     """The highest mean length of replies: above the longest seen, or longer by a share of the maximum."""
+    if max_tokens is None:
+        return GROWS_REPLY * longest
     most = max_tokens * calls
     return max(mean, min(most, max(GROWS_REPLY * longest, mean + most * MORE)))
 
 
-def _rehearsed_solving(settings: Evolution, model: str, prompts: Sequence[str]) -> Estimate:
+def _rehearsed_solving(settings: Evolution, model: str, genomes: Sequence[Genome]) -> Estimate:
     """One evaluation, from a short prompt and reply to a long one."""
     problems = settings.problems
     some = [*problems.train, *problems.validation, *problems.test][:ENOUGH]
     replies = Range(min(SHORTEST, settings.max_tokens), settings.max_tokens)
-    return reduce(
-        or_,
-        (
-            _rehearsed(
-                solve,
-                [
-                    Attempt(model, prompt, problem, settings.metric, settings.temperature, settings.max_tokens)
-                    for problem in some
-                ],
-                replies,
-            )
-            for prompt in prompts
-        ),
-    )
+    return reduce(or_, (_rehearsed(*_evaluating(settings, model, genome, some), replies) for genome in genomes))
+
+
+def _evaluating(
+    settings: Evolution, model: str, genome: Genome, problems: Sequence[Problem]
+) -> tuple[Program[Any, Any], list[Any]]:
+    """The program that evaluates a prompt or the texts of a program, with its specs."""
+    if settings.program is msgspec.UNSET:
+        how = settings.metric, settings.temperature, settings.max_tokens
+        return solve, [Attempt(model, genome.text, problem, *how) for problem in problems]
+    return execute, [Execution(settings.program, genome.texts, problem, model, settings.metric) for problem in problems]
+
+
+def _of_size(settings: Evolution, size: int) -> Genome:
+    """A prompt of this length, or texts of this length."""
+    names = settings.seeds[0].texts
+    return Genome.named(dict.fromkeys(names, LETTER * size)) if names else Genome(LETTER * size)
 
 
 def _writing(settings: Evolution, measured: Measured | None) -> Estimate:
@@ -426,9 +436,10 @@ def _writing(settings: Evolution, measured: Measured | None) -> Estimate:
     also = {"reflect"} if "best_of_n" in settings.baselines else set()
     used = [name for name in PARENTS if settings.operators.get(name) or name in also]
     hard = max(settings.problems.train, key=lambda each: len(each.question))
-    case = Case(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY, hard.working)
+    turns = LETTER * SHOWN_TURNS if settings.program else ""
+    case = Case(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY, hard.working, turns=turns)
     failures = (case,) * how.failures
-    shortest = min(settings.seeds, key=lambda each: len(each.text))
+    shortest = min(settings.seeds, key=_size)
     return reduce(
         or_,
         (
@@ -439,12 +450,13 @@ def _writing(settings: Evolution, measured: Measured | None) -> Estimate:
                         *(name, (parent,) * PARENTS[name], settings.by, shown if name == "reflect" else (), 0),
                         max_tokens=how.max_tokens,
                         successes=shown[: how.successes] if name == "reflect" else (),
+                        text=next(iter(shortest.texts), ""),
                     )
                     for name in used or ["reflect"]
                 ],
                 WRITTEN,
             )
-            for parent, shown in ((shortest, ()), (Genome(LETTER * _long(settings)), failures))
+            for parent, shown in ((shortest, ()), (_of_size(settings, _long(settings)), failures))
         ),
     )
 
