@@ -720,7 +720,7 @@ def fates(found: Evolved) -> Table:
 
 def _estimates(found: Stored) -> str:
     """A sentence about the fitness in training, if it is estimated."""
-    if not found.settings.rules.racing:
+    if not found.settings.races:
         return ""
     return "It is estimated from the problems that a candidate and its relatives have seen, so it can fall. "
 
@@ -801,7 +801,7 @@ def warnings(found: Evolved) -> Iterator[str]:
     yield f"The results hold for {models} and for problems from one source. A prompt may do worse elsewhere."
     if all(model.startswith("emulated/") for model in settings.models):
         yield "The models are emulated: they generate replies by rules. The results say nothing about real models."
-    if settings.rules.racing:
+    if settings.races:
         yield (
             "Racing judges candidates on few problems, to save requests. A candidate that was not kept may have been "
             "unlucky."
@@ -844,7 +844,7 @@ def _weights(weights: Mapping[str, float]) -> str:
 
 
 def _races(found: Evolved) -> str:
-    if not found.settings.rules.racing:
+    if not found.settings.races:
         return "off: every candidate was evaluated on all problems"
     shape = found.settings.shape
     return f"a child is evaluated on {max(GATE + KEPT, shape.block):,} problems, and a parent on {shape.block:,} more"

@@ -142,7 +142,7 @@ def _purse(settings: Evolution) -> Purse:
     asks, usd = settings.shape.asks, settings.stops.usd
     if asks is None:
         return Purse()
-    each_seed = 1 if settings.rules.racing else len(settings.problems.train)
+    each_seed = 1 if settings.races else len(settings.problems.train)
     least = ceil((settings.reserved + len(settings.seeds) * each_seed) * settings.each)
     if asks < least:
         raise SettingsError(

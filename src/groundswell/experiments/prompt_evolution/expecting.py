@@ -182,7 +182,7 @@ def _dollars(settings: Evolution) -> Range | None:
 def _pilot(settings: Evolution, each: float) -> int:
     """The number of requests for the seed prompts and the first few candidates."""
     train = len(settings.problems.train)
-    first = min(train, LEAST) if settings.rules.racing else train
+    first = min(train, LEAST) if settings.races else train
     problems = len(settings.seeds) * first + CANDIDATES * min(train, GATE + KEPT)
     return ceil(problems * len(settings.models) * each) + CANDIDATES
 
@@ -201,7 +201,7 @@ def expected_search(settings: Evolution, each: Range = ONE, *, usual: bool = Fal
     else:
         births = Range(fewest, shape.births or fewest)
         written = _drawn(births, settings)
-        new = NEW if settings.rules.racing else 1.0
+        new = NEW if settings.races else 1.0
         solved = Range(new * births.low * gate, births.high * whole)
     shared = each.low if shape.asks is not None else 0.0
     return Asks(solved, written, _chain(settings, births, bool(written.high)), shared)
@@ -216,7 +216,7 @@ def _chain(settings: Evolution, births: Range, written: float) -> Range:
 def _evaluations(settings: Evolution, *, usual: bool) -> Range:
     """The number of evaluations of a birth, of the child and of a candidate that is evaluated further."""
     train, block = len(settings.problems.train), settings.shape.block
-    if not settings.rules.racing:
+    if not settings.races:
         return Range(train, train)
     first = min(train, max(GATE + KEPT, block))
     if usual:
@@ -495,7 +495,7 @@ def _assumed(settings: Evolution, measured: Measured | None) -> list[str]:
         racing = "each search uses its share of the limit; it ends sooner if a prompt solves everything"
     early = shape.births is not None and fewest_births(settings) < shape.births
     return [
-        racing if settings.rules.racing else "every candidate is evaluated on all problems: racing is off",
+        racing if settings.races else "every candidate is evaluated on all problems: racing is off",
         *([stops] if early else []),
         "duplicate prompts are not evaluated again; their number cannot be predicted",
         *([lengths, TOKENS] if measured is None else [LATER]),

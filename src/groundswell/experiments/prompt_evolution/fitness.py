@@ -59,11 +59,6 @@ class Worth(msgspec.Struct, frozen=True):
         counts: tuple[float, ...] = msgspec.structs.astuple(weights)
         return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
-    def beside(self, weights: Weights) -> float:
-        """The parts other than accuracy, as a bonus per problem. Without consistency, which needs many scores."""
-        parts = weights.efficiency * self.efficiency + weights.diversity * self.diversity + weights.length * self.length
-        return parts / weights.accuracy if weights.accuracy else 0.0  # without accuracy there is no racing
-
 
 def apart(genome: Genome, others: Sequence[Genome]) -> float:
     """The mean distance of a genome from others, from 0 to 1; 0.5 if there are none."""

@@ -260,13 +260,12 @@ class Search:
 
     @property
     def _races(self) -> bool:
-        """Whether candidates are evaluated on few problems first."""
-        return self.settings.rules.racing and self.settings.fitness.accuracy > 0
+        return self.settings.races
 
     @property
     def _each(self) -> float:
         """Requests per evaluation."""
-        return self._met_for / self._met if self._met else self.settings.each
+        return max(1.0, self._met_for / self._met) if self._met else self.settings.each
 
     def _seed_problems(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""

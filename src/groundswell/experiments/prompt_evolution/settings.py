@@ -203,6 +203,11 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return len(self.models) * (1.0 if self.program_requests is msgspec.UNSET else self.program_requests)
 
     @property
+    def races(self) -> bool:
+        """Whether candidates are evaluated on few problems first. Without accuracy in the fitness, they are not."""
+        return self.rules.racing and self.fitness.accuracy > 0
+
+    @property
     def whole(self) -> int:
         """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
