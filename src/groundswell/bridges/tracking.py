@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from queue import SimpleQueue
@@ -50,7 +51,7 @@ class Log(Protocol):
         """The run has this status."""
 
 
-class Tracker:
+class Tracker(ABC):
     """A listener that logs runs. Give it to `groundswell.open(listeners=[...])`, and close it at the end.
 
     It logs the settings as parameters; what drivers report, for example each candidate of an evolution, and the
@@ -70,9 +71,9 @@ class Tracker:
         self._runs: dict[str, _Run] = {}
         self._failed = False
 
+    @abstractmethod
     def begin(self, record: RunRecord, parameters: Mapping[str, str]) -> Log:
         """Begin to log a run, or continue."""
-        raise NotImplementedError
 
     def __call__(self, event: Event) -> None:
         """Hear an event."""

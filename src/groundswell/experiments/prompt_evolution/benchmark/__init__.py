@@ -7,7 +7,7 @@
 | ours | every genome on every problem through the engine, with its journal; as many requests in flight as `batches` |
 | ours, at 100 | the same with 100 requests in flight |
 | client alone, at 100 | no barriers and no engine: the limit of client, server and machine; on the emulator only |
-| ours, with races | the same genomes with racing: clearly worse genomes are dropped early |
+| ours, with races | the same genomes with racing: genomes that are probably worse are dropped early |
 
 `sequential`, `batches` and `client alone` use only the HTTP client of the account, with persistent connections: no
 journal, no cache, no retry. All methods use the same server in turn, and none sees the replies of another. The emulator

@@ -4,7 +4,7 @@ sequential   one request after the other, with the HTTP client only
 batches      batches of genomes and of problems, with a barrier after each; HTTP client only
 pooled       every genome on every problem, with a fixed concurrency; HTTP client only
 engine       every genome on every problem, through the engine with its journal
-raced        the same genomes with racing: those that are clearly worse than the first are dropped early
+raced        the same genomes with racing: those that are probably worse than the first are dropped early
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import count
 from math import sqrt
 from random import Random
+from statistics import NormalDist
 from typing import NamedTuple
 
 from groundswell.engine.lanes import Lane
@@ -36,6 +37,8 @@ from groundswell.experiments.prompt_evolution.tokens import MUTATIONS
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Chat, Fault, Reply, Settlement, system, user
 
+DOUBT = NormalDist().inv_cdf(0.2)
+"""Standard errors: a genome is dropped if its mean difference to the first is below this."""
 Place = tuple[int, int]
 """A genome and a problem, by their numbers."""
 Scores = dict[Place, float | None]
@@ -222,7 +225,7 @@ async def engine(run: Run, workload: Workload, settings: Evolution) -> Scores:
 
 
 async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
-    """The given genomes with racing: all but the first are dropped as soon as they are clearly worse than it."""
+    """The given genomes with racing: all but the first are dropped as soon as they are probably worse than it."""
     found, problems = Scores(), len(workload.problems)
     with closing(_examiner(run, settings)) as examiner:
 
@@ -237,19 +240,22 @@ async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
             end = 0
             while end < problems:
                 end = min(problems, max(settings.shape.block, 2 * end))
-                if clearly_worse(await seen(number, end), first):
+                if probably_worse(await seen(number, end), first):
                     break
 
         await asyncio.gather(*(race(number) for number in range(1, len(workload.genomes))))
     return found
 
 
-def clearly_worse(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
-    """Whether the mean difference on the problems that both have seen is more than two standard errors below 0."""
+def probably_worse(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
+    """Whether the first is as good as the second with a chance below 0.2, by the problems that both have seen."""
     pairs = zip(one, other, strict=False)
     differences = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
-    mean, n = sum(differences) / max(1, len(differences)), len(differences)
-    return n > 0 and mean < -2 * sqrt((sum((each - mean) ** 2 for each in differences) + 1) / n) / sqrt(n)
+    if not differences:
+        return False
+    n = len(differences)
+    error = sqrt(sum(each * each for each in differences) + 1 / n) / n
+    return sum(differences) / n < DOUBT * error
 
 
 def _examiner(run: Run, settings: Evolution) -> Examiner:
