@@ -63,7 +63,7 @@ OUT = Path(__file__).parent / "out"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "searching.svg"
 BUDGETS = (500, 1_000, 2_000, 5_000, 10_000, 30_000)
 SEEDS, TRAIN, VALIDATION, TEST = 20, 200, 200, 200
-SMALL, MORE = 1_000, 3
+SMALL, MORE = 5_000, 3
 """Budgets up to the first have this many times as many seeds."""
 MARGIN = 0.02
 SHOWN = 3

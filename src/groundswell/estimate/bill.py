@@ -54,7 +54,7 @@ class Pilot(msgspec.Struct, frozen=True):
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """The requests of a run that an estimate was measured on, and what they cost."""
+    """What an estimate was measured on: some requests of a run, and what the run has cost and how long it took."""
 
     run: str
     requests: int

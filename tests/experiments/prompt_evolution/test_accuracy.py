@@ -29,7 +29,7 @@ def grown(given: Sequence[tuple[int, Sequence[float]]]) -> tuple[Accuracies, lis
         parents.append(min(parent, number - 1) if number else None)
         assert found.add(parents[-1]) == number
         problems = {100 * number + at: score for at, score in enumerate(scores)}
-        found.learn(number, problems, problems)
+        found.learn(number, problems)
         own.append(Belief.of(scores))
     return found, parents, own
 
@@ -71,10 +71,10 @@ def test_hard_problems_count_less_against_a_candidate() -> None:
         for number in range(20):
             found.add(0 if number else None)
             scores = {at: float(at < 10) for at in range(20)}
-            found.learn(number, scores, scores)
+            found.learn(number, scores)
         found.add(0)
         scores = dict.fromkeys(problems, 0.0)
-        found.learn(20, scores, scores)
+        found.learn(20, scores)
         return found.of(20)[0].mean
 
     hard, easy = estimate(range(10, 16)), estimate(range(6))
@@ -87,13 +87,13 @@ def test_scores_can_be_learned_bit_by_bit() -> None:
     found = Accuracies()
     for parent in (None, 0, 1):
         found.add(parent)
-    found.learn(2, {200: 1.0}, [200])
-    found.learn(0, {0: 1.0}, [0])
-    found.learn(1, {100: 0.0, 101: 1.0}, [100, 101])
-    found.learn(0, {}, [])
+    found.learn(2, {200: 1.0})
+    found.learn(0, {0: 1.0})
+    found.learn(1, {100: 0.0, 101: 1.0})
+    found.learn(0, {})
     assert [each.mean for each in found.of(1, 2)] != pytest.approx([each.mean for each in once.of(1, 2)])
     found._problems.clear()
-    found.learn(0, {0: 1.0, 1: 0.0, 2: 1.0}, [1, 2])
+    found.learn(0, {0: 1.0, 1: 0.0, 2: 1.0})
     assert [each.mean for each in found.of(0, 1, 2)] == pytest.approx([each.mean for each in once.of(0, 1, 2)])
 
 

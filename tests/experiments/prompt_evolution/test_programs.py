@@ -239,8 +239,8 @@ def test_many_requests_for_a_problem_leave_a_budget_for_the_search(tmp_path: Pat
     """The finalists are compared on fewer problems, so that not all requests go into choosing one."""
     settings = settings_for("ten_steps", stops=Stops(asks=900), polish=False, ablation=False)
     found = asyncio.run(evolved(tmp_path / "runs.db", Solver(), settings))
-    assert found.program_requests == 10
-    measured = msgspec.structs.replace(settings, program_requests=10.0)
+    measured = msgspec.structs.replace(settings, requests_per_problem=10.0)
+    assert found.shape == measured.shape
     assert 10 * measured.reserved < 900 / 2 < 10 * settings.reserved
     assert len(found.evolution.members) >= 3
     assert found.evolution.asks + 10 * measured.reserved <= 900

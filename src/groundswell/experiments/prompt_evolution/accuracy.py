@@ -12,7 +12,7 @@ This is a Gaussian model of a tree, and `Accuracies.of` is its exact posterior, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 CHANGE = 0.1
@@ -88,6 +88,8 @@ class Accuracies:
         self._own: list[Belief] = []
         self._below: list[Belief] = []
         """What a candidate and its descendants have scored, as evidence about the candidate."""
+        self._seen: list[set[int]] = []
+        """The problems with a score, by candidate."""
         self._problems: dict[int, tuple[int, float]] = {}
         """How many candidates have seen a problem, and the sum of their scores above their estimated accuracies."""
 
@@ -96,10 +98,11 @@ class Accuracies:
         self._parents.append(parent)
         self._own.append(Belief())
         self._below.append(Belief())
+        self._seen.append(set())
         return len(self._parents) - 1
 
-    def learn(self, number: int, scores: Mapping[int, float], new: Iterable[int]) -> None:
-        """Take into account all scores of a candidate by problem; those on the `new` problems were not known before."""
+    def learn(self, number: int, scores: Mapping[int, float]) -> None:
+        """Take into account all scores that a candidate has so far, by problem."""
         own = Belief.of([score - self._ease(at) for at, score in scores.items()])
         change = own.minus(self._own[number])
         self._own[number] = own
@@ -110,9 +113,10 @@ class Accuracies:
             change = self._below[at].over(CHANGE).minus(before)
             at = self._parents[at]
         mean = self.of(number)[0].mean
-        for problem in new:
+        for problem in scores.keys() - self._seen[number]:
             seen, above = self._problems.get(problem, (0, 0.0))
             self._problems[problem] = seen + 1, above + scores[problem] - mean
+        self._seen[number].update(scores)
 
     def _ease(self, problem: int) -> float:
         seen, above = self._problems.get(problem, (0, 0.0))

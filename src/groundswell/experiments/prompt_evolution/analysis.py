@@ -9,6 +9,7 @@ import msgspec
 
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.settings import Shape
 
 SEED = "seed"
 """The name of the seed prompt in comparisons."""
@@ -154,8 +155,8 @@ class Analysis(msgspec.Struct, frozen=True):
     why_no_parts: str = ""
     cut: int = 0
     """Replies of the whole run that were cut off at the token limit."""
-    program_requests: float | msgspec.UnsetType = msgspec.UNSET
-    """Requests of the program for a problem, as measured with the seeds. Sizes of the search follow from it."""
+    shape: Shape | None = None
+    """The sizes of each search; None in runs of earlier versions."""
 
     @property
     def deployed(self) -> Tested:

@@ -459,7 +459,8 @@ def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
         return
     ends = [f"{_the_search(each.name)} {found.fitness(each.curve[-1].best)}" for each in shown]
     kind = _fitness_kind(found)
-    kept = f"A search keeps {numbers.plural(found.settings.shape.population_size, 'candidate')}"
+    size = found.shape and found.shape.population_size
+    kept = f"A search keeps {numbers.plural(size, 'candidate')}. " if size else ""
     yield Figure(
         id="curves",
         title=f"Best {drawings.fitness_word(found)} in training: {_and(ends)}",
@@ -467,7 +468,7 @@ def curves(found: Stored, searches: Sequence[Searched]) -> Iterator[Figure]:
         "requests used. "
         f"{_estimates(found)}Below: the spread, which is the mean "
         "word distance between two candidates, from 0 (the same words) to 1 (no words in common). "
-        f"{kept}. Training scores of selected candidates are too high; only the held-out test shows which prompt "
+        f"{kept}Training scores of selected candidates are too high; only the held-out test shows which prompt "
         "is better.",
         columns={
             **{"search": "text", "births": "count", "asks": "count", "best": kind, "mean": kind},
@@ -621,16 +622,16 @@ def front(found: Evolved) -> Figure:
     title = f"{len(best):,} of {many} {_are(len(best))} on the Pareto front of score and tokens"
     if ends:
         title += f": {ends[0]}" if len(ends) == 1 else f": from {ends[0]} to {ends[-1]}"
+    validated = numbers.plural(found.shape.validation, "validation problem") if found.shape else "validation problems"
     priced = any(each.usd for each in every.values())
     free = "" if priced else " No reply has a known cost, so cost is not considered."
     return Figure(
         id="front",
         title=title,
         caption="Finalists of all searches: the mean score on the "
-        f"{numbers.plural(found.settings.shape.validation, 'validation problem')}, and the tokens of prompt "
-        "and reply per training problem. Filled and numbered: the Pareto front. No other finalist is at least as good "
-        "in score, tokens and cost, and better in one of them. Finalists were selected by score, so their scores are "
-        f"slightly too high.{free}",
+        f"{validated}, and the tokens of prompt and reply per training problem. Filled and numbered: the Pareto front. "
+        "No other finalist is at least as good in score, tokens and cost, and better in one of them. Finalists were "
+        f"selected by score, so their scores are slightly too high.{free}",
         columns={
             **{"number": "count", "validation": "share", "training": _fitness_kind(found), "tokens": "number.1"},
             **({"cost of 1,000 problems": "usd"} if priced else {}),
@@ -820,19 +821,21 @@ def _settings(found: Evolved) -> Iterator[tuple[str, str]]:
     yield "metric", settings.metric
     yield "fitness", "accuracy" if found.is_accuracy else _weights(msgspec.structs.asdict(settings.fitness))
     yield "seed prompts", f"{len(settings.seeds):,}"
-    shape = settings.shape
-    if shape.asks is not None:
-        yield "budget of each search", f"{shape.asks:,} requests, including those for choosing its winner"
-    yield "population", f"{shape.population_size:,}, with an elite of {settings.elite:,}"
-    if shape.births is not None:
-        yield "candidates", f"at most {shape.births:,}: {settings.max_generations or 0:,} generations"
-    yield "evaluated at the same time", numbers.plural(shape.window, "candidate")
+    shape = found.shape
+    if shape is not None:
+        if shape.asks is not None:
+            yield "budget of each search", f"{shape.asks:,} requests, including those for choosing its winner"
+        yield "population", f"{shape.population_size:,}, with an elite of {settings.elite:,}"
+        if shape.births is not None:
+            yield "candidates", f"at most {shape.births:,}: {settings.max_generations or 0:,} generations"
+        yield "evaluated at the same time", numbers.plural(shape.window, "candidate")
     by_tournament = settings.selection == "tournament"
     yield "parent selection", f"tournament of {settings.tournament}" if by_tournament else settings.selection
     yield "operators", _weights(settings.operators) + ("; rates follow what has worked" if settings.adapt else "")
     yield "racing", _races(found)
     yield "stops early", _stops(found)
-    yield "finalists", f"{shape.finalists:,} of each search, on {shape.validation:,} validation problems"
+    if shape is not None:
+        yield "finalists", f"{shape.finalists:,} of each search, on {shape.validation:,} validation problems"
     yield "compared with", ", ".join(map(search_name, settings.baselines)) or "the seed prompt only"
     yield "temperature", "provider default" if settings.temperature is None else f"{settings.temperature:g}"
     cut = f"; {found.analysis.cut:,} cut off" if found.analysis.cut else ""
@@ -846,7 +849,9 @@ def _weights(weights: Mapping[str, float]) -> str:
 def _races(found: Evolved) -> str:
     if not found.settings.races:
         return "off: every candidate was evaluated on all problems"
-    shape = found.settings.shape
+    shape = found.shape
+    if shape is None:
+        return "on"
     return f"a child is evaluated on {max(GATE + KEPT, shape.block):,} problems, and a parent on {shape.block:,} more"
 
 

@@ -148,7 +148,7 @@ def _met(analysis: Analysis, settings: Evolution) -> int:
     validated = [*tested, *(each.genome for search in analysis.searches for each in search.finalists)]
     validated += [] if analysis.polish is None else [analysis.polish.genome]
     ablated = {without_part(analysis.deployed.genome, at) for at in range(len(analysis.parts))} - set(validated)
-    most = settings.shape.validation
+    most = (analysis.shape or settings.shape).validation
     met = sum(map(len, trained.values())) + len(set(tested)) * len(settings.problems.test)
     return met + len(set(validated)) * most + len(ablated) * min(ABLATED, most)
 
@@ -243,8 +243,8 @@ class EvolutionController(Configured):
             why = summary.error or summary.status
             raise RunError(f"run {self.name!r} is not complete: {why}. Run the same configuration again to continue it")
         analysis = msgspec.convert(summary.analysis, Analysis)
-        settings = msgspec.structs.replace(self.config.settings, program_requests=analysis.program_requests)
-        self.performance = performance_of(analysis, summary, settings)
+        shape = analysis.shape or self.config.settings.shape
+        self.performance = performance_of(analysis, summary, self.config.settings)
         main, best = analysis.evolution, analysis.deployed
         path = self._evaluations.path(summary.run_id)
         return Results(
@@ -256,7 +256,7 @@ class EvolutionController(Configured):
             test_accuracy=best.accuracy,
             test_interval=(best.low, best.high),
             gain=_gain(analysis),
-            generations=len(main.members) / settings.shape.population_size,
+            generations=len(main.members) / shape.population_size,
             births=len(main.members),
             api_calls=main.asks,
             api_efficiency=self.performance.api_efficiency,

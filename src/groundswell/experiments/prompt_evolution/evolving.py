@@ -37,15 +37,17 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar, Stage
 from groundswell.experiments.prompt_evolution.breeding import POLISH, Breeding, breed
-from groundswell.experiments.prompt_evolution.costs import LONGER, Costs
+from groundswell.experiments.prompt_evolution.costs import LONGER, Costs, Spent
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks, relied_on
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import asks_model
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, Population, ranked
 from groundswell.experiments.prompt_evolution.searching import (
     DEEPEST,
     LEAST,
+    MEASURED,
     Plan,
     Planner,
     Purse,
@@ -112,14 +114,22 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
 
 
 async def _measured(settings: Evolution, examiner: Examiner) -> Evolution:
-    """Measure how many requests a program makes for a problem, so that the sizes of the search fit its budget."""
-    if settings.program is msgspec.UNSET:
+    """Measure how many requests a program and a metric make for a problem, so that the search fits its budget.
+
+    The seed prompt is evaluated on these problems anyway.
+    """
+    if settings.program is msgspec.UNSET and not asks_model(settings.metric):
         return settings
-    problems = range(min(LEAST, len(settings.problems.train)))
+    problems = range(min(MEASURED, len(settings.problems.train)))
     cells = await examiner.met(settings.seeds[0], "train", problems)
-    known = [cell.asks for cell in cells if cell.score is not None]
-    mean = sum(known) / len(known) / len(settings.models) if known else 1.0
-    return msgspec.structs.replace(settings, program_requests=max(1.0, mean))
+    known = [Spent(cell.asks, cell.usd).and_(cell.judged) for cell in cells if cell.score is not None]
+    if not known:
+        return settings
+    each = len(known) * len(settings.models)
+    mean = max(1.0, sum(spent.asks for spent in known) / each)
+    usd = sum(spent.usd or 0.0 for spent in known) / each
+    examiner.missing = Spent(round(mean), usd)
+    return msgspec.structs.replace(settings, requests_per_problem=mean)
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
@@ -142,7 +152,8 @@ def _purse(settings: Evolution) -> Purse:
     asks, usd = settings.shape.asks, settings.stops.usd
     if asks is None:
         return Purse()
-    each_seed = 1 if settings.races else len(settings.problems.train)
+    train = len(settings.problems.train)
+    each_seed = min(MEASURED, train) if settings.races else train
     least = ceil((settings.reserved + len(settings.seeds) * each_seed) * settings.each)
     if asks < least:
         raise SettingsError(
@@ -272,7 +283,7 @@ async def _judged(
         parts,
         why_no_parts,
         examiner.cut,
-        settings.program_requests,
+        settings.shape,
     )
 
 
@@ -364,7 +375,7 @@ def over(search: Search) -> str:
 def _in_vain(search: Search) -> str:
     """The reason why a search stops that finds no new prompts."""
     lately = search.members[-IN_VAIN:]
-    if len(lately) == IN_VAIN and not any(each.asks and each.fate != "failed" for each in lately):
+    if len(lately) == IN_VAIN and all(each.fate in ("failed", "known") for each in lately):
         return f"no new prompt was found in {IN_VAIN:,} candidates"
     return ""
 
@@ -385,7 +396,8 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
         if other is not None:
             return Plan((operator,), (one, other), one)
     if operator in NEEDS and not NEEDS[operator](one):
-        instead = next((name for name in settings.operators if name not in NEEDS or NEEDS[name](one)), None)
+        enabled = [name for name, weight in settings.operators.items() if weight]
+        instead = next((name for name in enabled if name not in NEEDS or NEEDS[name](one)), None)
         if instead is None:  # the fittest parent that gives the operator something to work on
             one = next((each for each in state.population.members if NEEDS[operator](each)), one)
         operator = instead or operator

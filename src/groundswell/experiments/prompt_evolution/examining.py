@@ -66,6 +66,8 @@ class Examiner:
 
     def __init__(self, run: Run, settings: Evolution, costs: Costs) -> None:
         self.costs = costs
+        self.missing = Spent(1)
+        """What a trial without a result counts as."""
         self.cut = 0
         """Replies so far that were cut off at the token limit."""
         self._run = run
@@ -100,14 +102,19 @@ class Examiner:
                 found = found.and_(Spent(cell.asks, cell.usd)).and_(cell.judged)
         return found
 
+    def given(self, genome: Genome, part: Part, number: int) -> bool:
+        """Whether a genome contains a problem as an example."""
+        question = self.problems(part)[number].question
+        return any(question in example for example in examples_in(genome))
+
     def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
         found = self._cells.get((name, number))
         if found is None:
-            problem = self.problems(part)[number]
-            if any(problem.question in example for example in examples_in(genome)):
+            if self.given(genome, part, number):
                 found = asyncio.get_running_loop().create_future()
                 found.set_result(Cell(None, given=True))
             else:
+                problem = self.problems(part)[number]
                 found = asyncio.ensure_future(self.tried(f"{name}/{number}", genome, problem))
             self._cells[name, number] = found
         return found
@@ -139,7 +146,7 @@ class Examiner:
         paid, judged = Spent(), Spent()
         for model, solved in zip(self._settings.models, outcomes, strict=True):
             if not solved.ok:
-                paid = paid.and_(Spent(1))
+                paid = paid.and_(self.missing)
                 continue
             each = solved.unwrap()
             if self._settings.program is not msgspec.UNSET:

@@ -89,6 +89,12 @@ def score_of(whose: str, found: Any) -> tuple[float, str]:
     return score, feedback[:LONGEST_FEEDBACK]
 
 
+def asks_model(given: str) -> bool:
+    """Whether a metric may make requests."""
+    find_metric(given)
+    return _PLAIN[given.rpartition(":")[2]] is None
+
+
 def try_metric(given: str, problem: Problem) -> None:
     """Check that a metric returns scores, with the correct answer as the reply. Skips metrics that ask a model."""
     find_metric(given)

@@ -72,10 +72,14 @@ def _read_texts(text: str, place: Place) -> Any:
     """The texts in a TOML or JSON file."""
     body = place.text_of(text)
     try:
-        return tomllib.loads(body) if text.endswith(".toml") else msgspec.json.decode(body)
+        found = tomllib.loads(body) if text.endswith(".toml") else msgspec.json.decode(body)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError) as error:
         kind = "TOML" if text.endswith(".toml") else "JSON"
         raise SettingsError(f"{place.spelled} {text}: is not valid {kind}: {error}") from error
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if not isinstance(value, str):
+            raise SettingsError(f"{place.spelled} {text}: {name!r} must be a text, not {value!r:.40}")
+    return found
 
 
 def _read_names(text: str, _: Place) -> list[str]:

@@ -26,7 +26,7 @@ Fate = Literal["lives", "middling", "behind", "known", "failed"]
 """
 LIVING: tuple[Fate, ...] = ("lives", "middling")
 BOLDNESS = 0.2
-"""Thompson sampling adds normal noise to each fitness: this share of its standard error."""
+"""Thompson sampling adds normal noise to each fitness: this share of the standard error of the accuracy."""
 PLACES = 9
 """Decimal places of the spread. The running sum of distances is accurate to more than this."""
 
@@ -51,7 +51,7 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     estimate: float = 0.0
     """The accuracy, as `fitness` uses it."""
     error: float = 0.0
-    """Standard error of the fitness; 0 without racing."""
+    """Standard error of the accuracy."""
 
     @property
     def seen(self) -> int:

@@ -18,7 +18,7 @@ from groundswell.experiments.prompt_evolution.best import Best, stored_best
 from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.examining import Part, called, model_keys
 from groundswell.experiments.prompt_evolution.problems import Problem
-from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.settings import Evolution, Shape
 from groundswell.experiments.prompt_evolution.solving import Solved
 from groundswell.experiments.prompt_evolution.verdict import Scores
 from groundswell.program.request import Fault, Reply
@@ -55,6 +55,11 @@ class Stored:
     settings: Evolution
 
     @property
+    def shape(self) -> Shape | None:
+        """The sizes of each search; None if an earlier version chose them by the budget and did not store them."""
+        return self.settings.shape
+
+    @property
     def is_accuracy(self) -> bool:
         """Whether fitness is accuracy alone."""
         parts = self.settings.fitness
@@ -86,6 +91,11 @@ class Evolved(Stored):
     validated: Mapping[str, Scores] = field(default_factory=dict)
     """The validation scores of the prompts in the held-out test, as far as they are stored."""
     held: Store | None = None
+
+    @property
+    def shape(self) -> Shape | None:
+        by_budget = self.settings.max_generations is None or self.settings.stops.asks is not None
+        return self.analysis.shape or (None if by_budget else self.settings.shape)
 
     def named(self, name: str) -> Tested:
         """A prompt on the held-out test, by name."""
@@ -124,7 +134,6 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
         summary = msgspec.structs.replace(summarise(record), status=held.runs.state(record))
         return Unfinished(record, settings, best, summary, held)
     analysis, first = msgspec.json.decode(record.analysis, type=Analysis), record.span[0]
-    settings = msgspec.structs.replace(settings, program_requests=analysis.program_requests)
     places: dict[str, int] = {}
     scores: dict[str, float] = {}
     for trial in results:

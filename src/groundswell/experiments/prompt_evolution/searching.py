@@ -31,7 +31,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.outage import Outage
-from groundswell.experiments.prompt_evolution.accuracy import Accuracies
+from groundswell.experiments.prompt_evolution.accuracy import Accuracies, Belief
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.best import Best, BestSoFar
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Case, Written, breed
@@ -57,6 +57,8 @@ AGAIN = 3
 """Maximum number of further random edits to a child that duplicates a known prompt."""
 LEAST = 12
 """Number of training problems that a seed prompt is evaluated on."""
+MEASURED = 2
+"""Minimum number of these. Requests per problem are measured on as many."""
 GATE, KEPT = 4, 2
 """Number of problems for a new child that its parent fails on, and that its parent solves."""
 FLAWLESS = 4
@@ -158,7 +160,7 @@ class Search:
         self.saved_by_racing = self.saved_as_known = 0
         """Requests saved because candidates were dropped early, and because duplicates are not evaluated again."""
         self.since_better = 0
-        """Births since the current best genome."""
+        """Births since a genome became the best one for the first time."""
         self._run = run
         self._best_so_far = so_far
         self._writing = Outage(run, called="request for a new prompt")
@@ -166,6 +168,7 @@ class Search:
         self._first: dict[str, int] = {}
         self._past = deque[State](maxlen=self.shape.window + 1)
         self._lived = set[str]()
+        self._were_best = set[int]()
         self._counted: dict[str, set[int]] = {}
         """Training problems of each prompt that are paid for."""
         self._met = self._met_for = 0
@@ -275,7 +278,7 @@ class Search:
         most = whole
         if purse.asks is not None:
             most = int((purse.asks / self._each - purse.reserved) / len(self.settings.seeds))
-        return max(1, min(whole, LEAST, most))
+        return min(whole, max(MEASURED, min(LEAST, most)))
 
     def state_for(self, number: int) -> State:
         """The state that a birth may use: after the last birth that is W or more before it, or after the seeds."""
@@ -320,7 +323,8 @@ class Search:
         """Evaluate a candidate on a block of problems that are new to it, or on more if it has solved all so far."""
         if not self._races:
             return ()
-        new = [at for at in range(len(self.train)) if at >= len(member.scores) or member.scores[at] is None]
+        old = {at for at, score in enumerate(member.scores) if score is not None}
+        new = self._usable(member.genome, [at for at in range(len(self.train)) if at not in old])
         count = self.shape.block * (1 if _split(member)[0] else FLAWLESS)
         problems = sorted(self._draw("further", number).sample(new, min(count, len(new))))
         await self.examiner.met(member.genome, "train", problems)
@@ -348,11 +352,15 @@ class Search:
         if not self._races:
             return whole
         draw, (failed, solved) = self._draw("gate", number), _split(plan.parents[0])
-        failed = list(bred.made_for) or failed
+        failed, solved = (self._usable(bred.genome, some) for some in (bred.made_for or failed, solved))
         some = {*draw.sample(failed, min(len(failed), GATE)), *draw.sample(solved, min(len(solved), KEPT))}
-        rest = [at for at in whole if at not in some]
+        rest = [at for at in self._usable(bred.genome, whole) if at not in some]
         count = max(0, max(GATE + KEPT, self.shape.block) - len(some))
-        return sorted({*some, *draw.sample(rest, min(len(rest), count))})
+        return sorted({*some, *draw.sample(rest, min(len(rest), count))}) or whole[:1]  # it contains all of them
+
+    def _usable(self, genome: Genome, problems: Sequence[int]) -> list[int]:
+        """The problems that the genome does not contain as examples."""
+        return [at for at in problems if not self.examiner.given(genome, "train", at)]
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether the genome duplicates one that birth `number` may use."""
@@ -485,14 +493,16 @@ class Search:
         diversity = apart(member.genome, others) if settings.fitness.diversity else 0.5
         found = worth(member.genome, scores, said, settings.max_tokens, diversity)
         failed = lacks(cells)
+        why = next((cell.why for cell in cells if cell.why), "the prompt contains its problems as examples")
         return msgspec.structs.replace(
             member,
             scores=tuple(cell.score for cell in cells),
             fitness=found.fitness(settings.fitness),
             estimate=found.accuracy,
+            error=sqrt(1 / Belief.of(scores).precision) if scores else 0.0,
             fate="failed" if failed else "lives",
             tokens=said + sum(cell.input_tokens for cell in there) / count,
-            why=next((cell.why for cell in cells if cell.why), "") if failed else "",
+            why=why if failed else "",
         )
 
     def _estimated(self, members: Sequence[Member]) -> list[Member]:
@@ -502,9 +512,9 @@ class Search:
         weights: tuple[float, ...] = msgspec.structs.astuple(self.settings.fitness)
         weight, found = self.settings.fitness.accuracy / sum(weights), list[Member]()
         for each, now in zip(members, self._accuracies.of(*(each.born for each in members)), strict=True):
-            mean, error = min(1.0, max(0.0, now.mean)), weight * sqrt(now.variance)
+            mean = min(1.0, max(0.0, now.mean))
             fitness = each.fitness + weight * (mean - each.estimate)
-            found.append(msgspec.structs.replace(each, fitness=fitness, estimate=mean, error=error))
+            found.append(msgspec.structs.replace(each, fitness=fitness, estimate=mean, error=sqrt(now.variance)))
         return found
 
     async def _take(self, birth: Birth) -> None:
@@ -524,37 +534,41 @@ class Search:
         child = self._paid(birth)
         if birth.further is not None and birth.more:
             other = self.members[birth.further]
-            other = msgspec.structs.replace(self._learned(other, birth.more), fate=other.fate)
+            [other] = self._estimated([msgspec.structs.replace(self._learned(other), fate=other.fate)])
             self.members[other.born] = other
             population = population.replaced(other)
-        if child.fate not in ("failed", "known"):
-            child = self._learned(child, birth.problems)
-            if child.fate == "lives" and text in self._lived:
-                child = msgspec.structs.replace(child, fate="known")
+        if child.fate == "lives" and text in self._lived:  # created twice at the same time
+            child = msgspec.structs.replace(child, fate="known")
+        elif child.fate == "lives":
+            child = self._learned(child)
         self.members.append(child)
+        population = population.sorted(self._estimated(population.members))
         if child.fate == "lives":
             self._lived.add(text)
+            [child] = self._estimated([child])
             population = population.joined(child, self.size, min(self.settings.elite, self.size - 1))
-        population = population.sorted(self._estimated(population.members))
+            lives = any(each.born == child.born for each in population.members)
+            self.members[-1] = child if lives else msgspec.structs.replace(child, fate="behind")
         for each in population.members:
             self.members[each.born] = each
-        if child.fate == "lives" and all(each.born != child.born for each in population.members):
-            self.members[-1] = child = msgspec.structs.replace(*self._estimated([child]), fate="behind")
         self.state = State(population, self._recorded(self.members[-1]))
         self._past.append(self.state)
         best = population.best
-        better = best is not None and (before is None or best.born != before.born)
-        self.since_better = 0 if better else self.since_better + 1
-        noted = better or len(self.members) % self.shape.population_size == 0
+        changed = best is not None and (before is None or best.born != before.born)
+        is_new = best is not None and best.born not in self._were_best
+        if best is not None:
+            self._were_best.add(best.born)
+        self.since_better = 0 if is_new else self.since_better + 1
+        noted = changed or len(self.members) % self.shape.population_size == 0
         if noted:
             self._note()
         self._tell(self.members[-1], noted)
 
-    def _learned(self, member: Member, new: Sequence[int]) -> Member:
+    def _learned(self, member: Member) -> Member:
         """A candidate with its new results, which also count for the estimates of its relatives."""
         member = msgspec.structs.replace(self._scored(member), asks=member.asks, usd=member.usd)
         scores = {at: score for at, score in enumerate(member.scores) if score is not None}
-        self._accuracies.learn(member.born, scores, [at for at in new if at in scores])
+        self._accuracies.learn(member.born, scores)
         return member
 
     def _settle(self) -> None:

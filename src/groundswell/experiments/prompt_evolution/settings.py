@@ -125,8 +125,8 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     It is not encoded while it is not set, so that runs without a program keep their settings.
     """
-    program_requests: float | msgspec.UnsetType = msgspec.UNSET
-    """Requests of the program for a problem, on average. The driver measures them with the seeds."""
+    requests_per_problem: float | msgspec.UnsetType = msgspec.UNSET
+    """Requests of a model's program and metric for a problem, on average. The driver measures them with a seed."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -200,7 +200,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def each(self) -> float:
         """The number of requests for one genome on one problem, of all models."""
-        return len(self.models) * (1.0 if self.program_requests is msgspec.UNSET else self.program_requests)
+        return len(self.models) * (1.0 if self.requests_per_problem is msgspec.UNSET else self.requests_per_problem)
 
     @property
     def races(self) -> bool:
