@@ -97,6 +97,17 @@ def test_scores_can_be_learned_bit_by_bit() -> None:
     assert [each.mean for each in found.of(0, 1, 2)] == pytest.approx([each.mean for each in once.of(0, 1, 2)])
 
 
+def test_scores_that_are_learned_again_do_not_count_twice() -> None:
+    once, twice = Accuracies(), Accuracies()
+    for found in (once, twice):
+        found.add(None)
+        found.learn(0, {0: 1.0, 1: 0.0})
+    twice.learn(0, {0: 1.0, 1: 0.0})
+    assert twice._problems == once._problems
+    twice.learn(0, {0: 1.0, 1: 0.0, 2: 1.0})
+    assert {at: seen for at, (seen, _) in twice._problems.items()} == {0: 1, 1: 1, 2: 1}
+
+
 def test_the_estimate_of_the_best_is_less_biased_than_its_mean() -> None:
     """Of many candidates that are all equally good, the luckiest is not taken to be much better."""
     draw, biases = Random(1), list[tuple[float, float]]()

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import groundswell
-from groundswell import Chat, Request, Summary
+from groundswell import Chat, Request, Summary, Trial
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import metric
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
 from groundswell.experiments.prompt_evolution.settings import AUTO, Auto, Evolution, Rules, Stops
 from groundswell.testing.clock import FakeClock
@@ -70,6 +71,24 @@ def test_a_search_and_its_validation_stay_within_the_budget(
     assert analysis.evolution.finalists
 
 
+@metric("asks three times")
+async def asks_three_times(trial: Trial, reply: str, problem: Problem) -> float:
+    replies = [await trial.ask("any", f"{at}: {reply}", max_tokens=5) for at in range(3)]
+    return float(problem.answer in reply) if all(each.text for each in replies) else 0.0
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("asks", [300, 150, 900])
+def test_requests_of_judges_count(tmp_path: Path, asks: int) -> None:
+    given = changed(metric="asks three times", stops=Stops(asks=asks), max_tokens=1)
+    model = Emulated()
+    found = asyncio.run(evolved(tmp_path / "runs.db", model, given))
+    tested = 4 * len(PROBLEMS.test) * len({each.genome for each in found.tested})
+    assert asks / 2 < len(model.asked) - tested <= asks
+    assert found.shape is not None
+    assert found.shape.validation < given.shape.validation
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("racing", [True, False], ids=["races", "no races"])
 def test_a_search_uses_most_of_a_large_budget(tmp_path: Path, racing: bool) -> None:
@@ -92,12 +111,13 @@ def test_every_search_has_the_budget(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "least"),
     [
-        ({"stops": Stops(asks=5)}, 6),
-        ({"stops": Stops(asks=5), "models": ("any", "other")}, 12),
-        ({"stops": Stops(asks=5), "finalists": 10, "polish": False}, 12),
+        ({"stops": Stops(asks=5)}, 7),
+        ({"stops": Stops(asks=5), "models": ("any", "other")}, 14),
+        ({"stops": Stops(asks=5), "finalists": 10, "polish": False}, 13),
+        ({"stops": Stops(asks=5), "metric": "asks three times"}, 7),
         ({"stops": Stops(asks=60), "rules": Rules(racing=False), "seeds": SEEDS}, 329),
     ],
-    ids=["one seed", "two models", "ten finalists", "no races"],
+    ids=["one seed", "two models", "ten finalists", "judges", "no races"],
 )
 def test_a_budget_that_is_too_small_is_refused(tmp_path: Path, fields: dict[str, object], least: int) -> None:
     model = Emulated()

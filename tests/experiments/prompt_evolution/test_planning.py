@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 import msgspec
 from hypothesis import given
@@ -88,6 +89,62 @@ def test_the_only_operator_takes_a_parent_that_it_can_work_on(tmp_path: Path) ->
     assert asyncio.run(parents(best)) == {0}, "there is no other"
 
 
+def test_operators_that_are_switched_off_are_not_used_instead(tmp_path: Path) -> None:
+    only = Member(0, Genome("Add. Check."), "seed", scores=(1.0,) * 20, fitness=1.0)
+
+    async def operators() -> set[str]:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated()) as engine, engine.run() as run:
+            settings = msgspec.structs.replace(SMALL, operators={"shorten": 0.0, "reflect": 1.0, "swap": 1.0})
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "evolution")
+            search._past.append(State(Population((only,))))
+            search.members.append(only)
+            return {planned(search, Random(seed), 1).operators[0] for seed in range(20)}
+
+    assert asyncio.run(operators()) == {"swap"}
+
+
+def test_a_child_is_evaluated_on_problems_that_it_does_not_contain(tmp_path: Path) -> None:
+    problems = generated(sizes=Sizes(12, 10, 5), seed=7)
+    settings = msgspec.structs.replace(
+        SMALL, operators={"examples": 1.0}, baselines=(), max_generations=3, problems=problems, rules=Rules(block=2)
+    )
+    found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(1), settings)).evolution
+    taught = [each for each in found.members if each.genome.examples and each.fate != "known"]
+    assert taught
+    for each in taught:
+        contained = sum(any(one.question in text for text in each.genome.examples) for one in problems.train)
+        assert each.seen >= min(GATE + KEPT, len(problems.train) - contained)
+
+
+def test_close_candidates_that_change_places_are_no_progress(tmp_path: Path) -> None:
+    async def work() -> tuple[list[int], list[int]]:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
+            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it")
+            since, best = list[int](), list[int]()
+
+            def watched(it: Search) -> str:
+                if it.population.best is not None and len(it.members) > len(best):
+                    since.append(it.since_better)
+                    best.append(it.population.best.born)
+                return over(it)
+
+            await search.run(planned, watched, Purse(600))
+        return since, best
+
+    since, best = asyncio.run(work())
+    met = set[int]()
+    for before, now, number in zip([0, *since], since, best, strict=False):
+        assert now == 0 or number in met
+        assert now == 0 or now > before
+        met.add(number)
+
+
+def test_without_racing_parents_are_drawn_with_some_noise(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, rules=Rules(racing=False), baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
+    assert all(each.error > 0 for each in found.members if each.seen)
+
+
 def test_a_prompt_is_not_scored_on_problems_that_it_contains(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, operators={"examples": 1.0}, baselines=(), max_generations=3)
     model = Emulated(1)
@@ -166,14 +223,18 @@ def test_births_requests_and_gains_are_recorded_by_operator(tmp_path: Path) -> N
     assert sum(each.gain for each in records.values()) > 0
 
 
-def test_good_candidates_are_evaluated_on_more_problems_than_others(tmp_path: Path) -> None:
+def test_parents_are_evaluated_on_more_problems_than_others(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(
         SMALL, problems=PROBLEMS, baselines=(), max_generations=None, stops=Stops(asks=2_000), max_tokens=12
     )
     found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
     seen = {each.born: each.seen for each in found.members if each.seen}
     assert min(seen.values()) == GATE + KEPT
-    assert seen[found.finalists[0].born] > 3 * (GATE + KEPT)
+    parents = {at for each in found.members for at in each.parents}
+    others = seen.keys() - parents
+    assert parents
+    assert others
+    assert fmean(seen[at] for at in parents) > 3 * (GATE + KEPT) > fmean(seen[at] for at in others)
     assert max(seen.values()) <= len(PROBLEMS.train)
 
 

@@ -235,6 +235,14 @@ def test_tokens_and_money_of_all_requests_count(tmp_path: Path) -> None:
     assert sum(each.usd or 0.0 for each in members) < summary.cost.usd
 
 
+def test_requests_of_a_program_that_fails_count(tmp_path: Path) -> None:
+    model = Solver()
+    settings = settings_for("raises", polish=False, ablation=False)
+    found = asyncio.run(evolved(tmp_path / "runs.db", model, settings))
+    seed, fails = found.evolution.members[0], 2  # of the first 12 problems; 1 of the others
+    assert seed.asks - 2 * seed.seen in (2 * fails, 2 * (fails + 1))
+
+
 def test_many_requests_for_a_problem_leave_a_budget_for_the_search(tmp_path: Path) -> None:
     """The finalists are compared on fewer problems, so that not all requests go into choosing one."""
     settings = settings_for("ten_steps", stops=Stops(asks=900), polish=False, ablation=False)

@@ -120,6 +120,7 @@ async def _measured(settings: Evolution, examiner: Examiner) -> Evolution:
     """
     if settings.program is msgspec.UNSET and not asks_model(settings.metric):
         return settings
+    _purse(settings)  # refuses a budget that is too small even for one request per problem
     problems = range(min(MEASURED, len(settings.problems.train)))
     cells = await examiner.met(settings.seeds[0], "train", problems)
     known = [Spent(cell.asks, cell.usd).and_(cell.judged) for cell in cells if cell.score is not None]

@@ -538,7 +538,7 @@ class Search:
             self.members[other.born] = other
             population = population.replaced(other)
         if child.fate == "lives" and text in self._lived:  # created twice at the same time
-            child = msgspec.structs.replace(child, fate="known")
+            child = msgspec.structs.replace(self._scored(child), fate="known")
         elif child.fate == "lives":
             child = self._learned(child)
         self.members.append(child)
@@ -566,7 +566,7 @@ class Search:
 
     def _learned(self, member: Member) -> Member:
         """A candidate with its new results, which also count for the estimates of its relatives."""
-        member = msgspec.structs.replace(self._scored(member), asks=member.asks, usd=member.usd)
+        member = self._scored(member)
         scores = {at: score for at, score in enumerate(member.scores) if score is not None}
         self._accuracies.learn(member.born, scores)
         return member
