@@ -107,19 +107,33 @@ def imported(node: ast.AST) -> Iterator[str]:
             yield module
 
 
+def is_for_types(node: ast.AST) -> bool:
+    """Whether this is a block for type checkers only."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
 def running(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a module, without those for type checkers only."""
     left = [node]
     while left:
         node = left.pop()
-        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+        if not is_for_types(node):
             yield node
             left.extend(ast.iter_child_nodes(node))
 
 
+def statements(node: ast.AST, *, typing: bool = False) -> Iterator[ast.AST]:
+    """The statements of a module, without those for type checkers only, unless `typing`."""
+    for child in ast.iter_child_nodes(node):
+        is_statement = isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
+        if is_statement and (typing or not is_for_types(child)):
+            yield child
+            yield from statements(child, typing=typing)
+
+
 def own_imports(tree: ast.AST) -> Iterator[str]:
     """The modules of Groundswell that a module imports when it runs, without `groundswell.`."""
-    for node in running(tree):
+    for node in statements(tree):
         for name in imported(node):
             if name == "groundswell" or name.startswith("groundswell."):
                 yield name.removeprefix("groundswell").removeprefix(".")
@@ -198,15 +212,17 @@ def test_a_package_that_is_loaded_by_its_name_is_found() -> None:
     assert set(loaded(ast.parse(code))) == {"importlib", "pandas", "polars"}
 
 
+NAMES = frozenset(map(module_name, MODULES))
+
+
 def all_imports(path: Path) -> Iterator[str]:
     """The modules of Groundswell that a module imports anywhere, type-only imports included."""
-    names = {module_name(each) for each in MODULES}
-    for node in ast.walk(parsed(path)):
+    for node in statements(parsed(path), typing=True):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "groundswell":
             module = (node.module or "").removeprefix("groundswell").removeprefix(".")
             for alias in node.names:
                 inner = f"{module}.{alias.name}".strip(".")
-                yield inner if inner in names else module
+                yield inner if inner in NAMES else module
         elif isinstance(node, ast.Import):
             yield from (
                 alias.name.removeprefix("groundswell.") for alias in node.names if alias.name.startswith("groundswell.")
@@ -256,9 +272,9 @@ def test_a_circle_is_found() -> None:
 
 def local_imports(tree: ast.AST) -> Iterator[str]:
     """The modules that are imported inside functions."""
-    for function in ast.walk(tree):
+    for function in statements(tree, typing=True):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
+            for node in statements(function, typing=True):
                 yield from imported(node)
 
 

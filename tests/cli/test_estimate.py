@@ -139,6 +139,7 @@ EVOLVE = ["evolve", "--max-asks", "600", "--train", "60", "--validation", "40", 
 PLAY = ["play", "-m", "emulated/keeper", "-n", "200", "--messages", "4"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", [EVOLVE, PLAY], ids=["evolve", "play"])
 def test_a_pilot_is_the_beginning_of_the_run(cli: CommandLine, words: list[str]) -> None:
     before = cli.json(*words, "--estimate")

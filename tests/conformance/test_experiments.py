@@ -70,7 +70,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
 }
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_built_in_experiments(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -50,6 +50,7 @@ def test_requests_go_out_at_the_limit_and_are_not_refused(
     assert steady >= 0.9 * limit / 60
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("burst", [1.0, 5.0, 60.0])
 @pytest.mark.parametrize("latency", [(0.02, 0.02), USUAL], ids=["at once", "usual"])
 def test_requests_that_overtake_others_do_not_hide_them(burst: float, latency: tuple[float, float]) -> None:

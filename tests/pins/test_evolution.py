@@ -11,7 +11,7 @@ from tests.pins.shapes import shape
 
 EVOLVE = (
     *("evolve", "--model", "emulated/gpt-4o-mini", "--population-size", "3", "--max-generations", "2"),
-    *("--train", "4", "--validation", "3", "--test", "4", "--preset", "conservative"),
+    *("--train", "4", "--validation", "3", "--test", "4", "--preset", "conservative", "--seed", "1"),
 )
 MAPPINGS = ("models",)
 

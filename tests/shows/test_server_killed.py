@@ -166,6 +166,7 @@ def test_a_server_that_is_told_to_stop_leaves_batches_to_be_found_again(tmp_path
             assert statuses(client) == {id_: "completed"}
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_cancelled_does_not_come_back_after_a_kill(tmp_path: Path) -> None:
     with running(Settings(latency=Latency(600.0))) as endless:
         site = Site(tmp_path / "site", endless)

@@ -371,6 +371,7 @@ def test_what_a_real_model_cannot_do(tmp_path: Path, little_model: Path, held: E
     assert (wide.fault.kind, f"have {WIDTH} dimensions" in wide.fault.message) == (FaultKind.BAD_REQUEST, True)
 
 
+@pytest.mark.slow
 @needs_sentences
 def test_unit_vectors_stay_unit_vectors_when_they_are_cut(tmp_path: Path) -> None:
     held = Encoder(str(make(tmp_path / "unit", normalized=True)), device="cpu")

@@ -62,6 +62,7 @@ def walk(landscape: Any, steps: int, seed: int = 0) -> list[str]:
     return prompts
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 def test_the_expected_accuracy_is_that_of_replies(name: str) -> None:
     landscape = bench.LANDSCAPES[name](3)

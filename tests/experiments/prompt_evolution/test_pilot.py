@@ -80,7 +80,7 @@ def estimated(settings: Evolution, store: Path | None = None) -> Bill:
     return bill(estimate, {load.model: terms(load.model) for load in estimate.loads}, measured)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_after_a_pilot_the_range_is_narrow_and_contains_the_run(tmp_path: Path, name: str, seed: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import isfinite
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -65,7 +65,7 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
                 raise SettingsError(f"{name} {value:g}: must be more than 0", field=name)
 
 
-class Shape(NamedTuple):
+class Shape(msgspec.Struct, frozen=True):
     """The sizes of a search that fit its budget."""
 
     asks: int | None
