@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import groundswell
-from groundswell import Limits, Reply, RunOptions, Summary, Usage
+from groundswell import Chat, Fault, Limits, Reply, RunOptions, Summary, Usage
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
@@ -19,10 +19,11 @@ from groundswell.engine.ports import Prices
 from groundswell.errors import RunError, RunNotFound, SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
-from groundswell.experiments.prompt_evolution.problems import Sizes, generated
+from groundswell.experiments.prompt_evolution.metrics import metric
+from groundswell.experiments.prompt_evolution.problems import Problem, Sizes, generated
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.providers.accounts.config import load
-from tests.experiments.prompt_evolution.stage import SMALL, Emulated
+from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated
 from tests.transports.scene import environment
 
 BASE = msgspec.structs.replace(
@@ -85,6 +86,61 @@ def test_a_limit_that_does_not_cover_the_test_is_told_before_the_search(tmp_path
     with pytest.raises(RunError, match=r"usd 0\.001: the held-out test needs about \$0\.\d+, so nothing is left"):
         evolution(tmp_path / "runs.db", at(1.0), msgspec.structs.replace(LIMITED, stops=Stops(usd=0.001)), model=model)
     assert len(model.asked) == len(LIMITED.problems.train)
+
+
+@pytest.mark.parametrize("limit", [0.06, 0.12])
+def test_an_ablation_is_within_the_limit(tmp_path: Path, limit: float) -> None:
+    settings = msgspec.structs.replace(
+        BASE,
+        problems=generated(sizes=Sizes(60, 100, 20), seed=7),
+        max_generations=None,
+        baselines=(),
+        max_tokens=12,  # too short for some answers, so the search uses all its budget
+        stops=Stops(usd=limit),
+    )
+    summary = evolution(tmp_path / "runs.db", at(1.0), settings)
+    assert limit / 2 < (summary.cost.usd or 0) <= limit
+    found = told(summary)
+    assert found.parts or found.why_no_parts == f"the limit of ${limit:g} does not cover it"
+
+
+def test_a_limit_in_requests_holds_with_one_in_dollars(tmp_path: Path) -> None:
+    model = Emulated()
+    settings = msgspec.structs.replace(LIMITED, max_generations=None, baselines=(), stops=Stops(asks=20, usd=1))
+    found = told(evolution(tmp_path / "runs.db", at(1.0), settings, model=model))
+    tested = len({each.genome for each in found.tested}) * len(settings.problems.test)
+    assert 10 < len(model.asked) - tested <= 20
+    with pytest.raises(SettingsError, match="must be at least"):
+        evolution(tmp_path / "other.db", at(1.0), msgspec.structs.replace(settings, stops=Stops(asks=3, usd=1)))
+
+
+def test_a_limit_needs_a_seed_whose_cost_can_be_measured(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="the cost of the seed prompts could not be measured: it does not hear"):
+        evolution(tmp_path / "runs.db", at(1.0), model=Deaf("Solve"))
+
+
+def test_replies_that_a_metric_fails_on_are_paid_for(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(LIMITED, metric="fails at times", max_generations=None, baselines=())
+    summary = evolution(tmp_path / "runs.db", at(1.0), settings, model=Flat())
+    seed = told(summary).evolution.members[0]
+    assert (seed.seen, seed.asks) == (9, 10)
+    assert seed.usd == pytest.approx(10 * 90e-6)
+    assert LIMIT / 2 < (summary.cost.usd or 0) <= LIMIT
+
+
+class Flat(Emulated):
+    """Every reply costs the same."""
+
+    def answer(self, request: Chat) -> Reply | Fault:
+        reply = super().answer(request)
+        return msgspec.structs.replace(reply, usage=Usage(50, 10)) if isinstance(reply, Reply) else reply
+
+
+@metric("fails at times")
+def fails_at_times(reply: str, problem: Problem) -> float:
+    if problem.question == BASE.problems.train[4].question:
+        raise ValueError("a question that it does not like")
+    return float(problem.answer in reply)
 
 
 def test_an_evolution_counts_what_its_births_and_races_cost(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class Costs:
     """The cost of replies by model; None if a price is unknown. `usd` is a limit, which needs prices."""
 
     def __init__(self, run: Run, usd: float | None = None) -> None:
+        self.total = 0.0
+        """Dollars of all replies so far, as far as prices are known."""
         self._run = run
         self._usd = usd
         kept = run.kept(KEPT)
@@ -50,9 +52,13 @@ class Costs:
             await self._run.keep(KEPT, msgspec.json.encode(self._rates).decode())
 
     def of(self, model: str, input_tokens: float, output_tokens: float) -> float | None:
-        """The cost of a reply."""
+        """The cost of a reply, which is added to the total."""
         rate = self._rates.get(model)
-        return None if rate is None else (rate.input * input_tokens + rate.output * output_tokens) / MILLION
+        if rate is None:
+            return None
+        usd = (rate.input * input_tokens + rate.output * output_tokens) / MILLION
+        self.total += usd
+        return usd
 
     def _check(self, rates: Mapping[str, Rate | None]) -> None:
         """Refuse a limit in dollars if a price is unknown."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from math import ceil
 from random import Random
+from statistics import fmean
 
 import msgspec
 
@@ -54,8 +55,9 @@ from groundswell.experiments.prompt_evolution.searching import (
     Record,
     Search,
     State,
+    seed_problems,
 )
-from groundswell.experiments.prompt_evolution.settings import ABLATED, AUTO, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
+from groundswell.experiments.prompt_evolution.settings import ABLATED, EXAMPLES, MOST_PARTS, SHORTEN, Evolution
 from groundswell.experiments.prompt_evolution.tokens import parts_of, without_part
 from groundswell.experiments.prompt_evolution.verdict import gains, paired, tested
 
@@ -84,24 +86,24 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
 
 
 async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
-    """Turn a limit in dollars into requests per search, by what the seed prompt costs on a few problems.
+    """Turn a limit in dollars into requests per search, by what the seed prompts cost on a few problems.
 
-    What validation, held-out test and ablation will cost is reserved first. Evolution and baselines share the rest.
+    What the held-out test will cost is reserved first. Evolution and baselines share the rest, which also pays for
+    choosing their winners.
     """
     usd = settings.stops.usd
     if usd is None:
         return settings
-    problems = range(min(LEAST, len(settings.problems.train)))
-    met = [await examiner.met(each, "train", problems) for each in settings.seeds]
-    spent = [examiner.spent(each, "train", problems) for each in settings.seeds]
-    asks, cost = sum(each.asks for each in spent), sum(each.usd or 0.0 for each in spent)
-    if not asks or not any(cell.score is not None for cells in met for cell in cells):
-        return settings
-    each = LONGER * cost / asks
-    searches = 1 + len(settings.baselines)
-    tested = (searches + 1) * len(settings.problems.test) * asks / (len(problems) * len(settings.seeds))
+    _purse(settings)  # refuses a number of requests that is too small
+    count = seed_problems(settings, settings.stops.asks)
+    evaluation, why = await _evaluated(settings, examiner, settings.seeds, min(LEAST, count))
+    if evaluation is None:
+        raise RunError(f"usd {usd:g}: the cost of the seed prompts could not be measured: {why}")
+    asks, cost = evaluation
+    each, searches = LONGER * cost / asks, 1 + len(settings.baselines)
+    tested = (searches + 1) * len(settings.problems.test) * asks
     left = usd - each * tested
-    if left <= cost:
+    if left <= cost * examiner.measured * len(settings.seeds):
         raise RunError(
             f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. "
             "Allow more, use fewer test problems, or switch the baselines off"
@@ -110,27 +112,41 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
         return msgspec.structs.replace(settings, stops=msgspec.structs.replace(settings.stops, usd=None))
     most = int(left / each / searches)
     stops = msgspec.structs.replace(settings.stops, asks=min(most, settings.stops.asks or most))
-    return msgspec.structs.replace(settings, stops=stops, ablation=settings.ablation and most > AUTO["light"])
+    return msgspec.structs.replace(settings, stops=stops)
 
 
 async def _measured(settings: Evolution, examiner: Examiner) -> Evolution:
-    """Measure how many requests a program and a metric make for a problem, so that the search fits its budget.
-
-    The seed prompt is evaluated on these problems anyway.
-    """
-    if settings.program is msgspec.UNSET and not asks_model(settings.metric):
+    """Measure how many requests a program and a metric make for a problem, so that the search fits its budget."""
+    if not _makes_several(settings):
         return settings
     _purse(settings)  # refuses a budget that is too small even for one request per problem
-    problems = range(min(MEASURED, len(settings.problems.train)))
-    cells = await examiner.met(settings.seeds[0], "train", problems)
+    count = max(examiner.measured, min(MEASURED, len(settings.problems.train)))
+    evaluation, _ = await _evaluated(settings, examiner, settings.seeds[:1], count)
+    if evaluation is None:
+        return settings
+    return msgspec.structs.replace(settings, requests_per_problem=max(1.0, evaluation[0] / len(settings.models)))
+
+
+def _makes_several(settings: Evolution) -> bool:
+    """Whether an evaluation may take more requests than there are models."""
+    return settings.program is not msgspec.UNSET or asks_model(settings.metric)
+
+
+async def _evaluated(
+    settings: Evolution, examiner: Examiner, seeds: Sequence[Genome], count: int
+) -> tuple[tuple[float, float] | None, str]:
+    """Evaluate seeds on the first training problems, as the search does anyway.
+
+    Returns requests and dollars per evaluation. If all are missing, these are None, and the second value says why.
+    """
+    cells = [cell for each in seeds for cell in await examiner.met(each, "train", range(count))]
     known = [Spent(cell.asks, cell.usd).and_(cell.judged) for cell in cells if cell.score is not None]
     if not known:
-        return settings
-    each = len(known) * len(settings.models)
-    mean = max(1.0, sum(spent.asks for spent in known) / each)
-    usd = sum(spent.usd or 0.0 for spent in known) / each
-    examiner.missing = Spent(round(mean), usd)
-    return msgspec.structs.replace(settings, requests_per_problem=mean)
+        return None, next((cell.why for cell in cells if cell.why), "")
+    asks, usd = (fmean(each) for each in zip(*((spent.asks, spent.usd or 0.0) for spent in known), strict=True))
+    models = len(settings.models)
+    examiner.measured, examiner.missing = count, Spent(ceil(asks / models), usd / models)
+    return (asks, usd), ""
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner, so_far: BestSoFar) -> list[Searched]:
@@ -157,9 +173,11 @@ def _purse(settings: Evolution) -> Purse:
     each_seed = min(MEASURED, train) if settings.races else train
     least = ceil((settings.reserved + len(settings.seeds) * each_seed) * settings.each)
     if asks < least:
+        unknown = settings.requests_per_problem is msgspec.UNSET and _makes_several(settings)
+        more = ", and more if the metric or the program makes several requests" if unknown else ""
         raise SettingsError(
             f"asks {asks}: must be at least {least}, to evaluate the seed prompts and to choose a winner on the "
-            "validation set",
+            f"validation set{more}",
             field="asks",
         )
     searches = 1 + len(settings.baselines)
@@ -228,7 +246,11 @@ async def _polished(
     longest = max(winner.genome.texts, key=lambda name: len(winner.genome.texts[name]), default="")
     spec = msgspec.structs.replace(spec, task=settings.task, text=longest)
     outcome = await run.submit(breed, spec, key=f"{POLISH}/{best.name}")
-    new = outcome.unwrap().genome if outcome.ok else None
+    new = None
+    if outcome.ok:
+        written = outcome.unwrap()
+        new = written.genome
+        examiner.costs.of(settings.by, written.input_tokens, written.output_tokens)
     if new is None or new == winner.genome:
         return best.name, None
     cells = await examiner.met(new, "validation", problems)
@@ -245,7 +267,8 @@ async def _polished(
 async def _expected(examiner: Examiner, member: Member, genome: Genome, problems: Sequence[int]) -> float:
     """The expected accuracy of a prompt, by its scores in training and on validation problems."""
     cells = await examiner.met(genome, "validation", problems)
-    return expected_accuracy(member.estimate, member.error, [cell.score for cell in cells if cell.score is not None])
+    scores = [cell.score for cell in cells if cell.score is not None]
+    return expected_accuracy(member.estimate, member.error, scores) if member.seen else mean_of(scores) or 0.0
 
 
 async def _judged(
@@ -332,6 +355,10 @@ async def _ablated(run: Run, settings: Evolution, examiner: Examiner, genome: Ge
     if not FEWEST_PARTS <= len(texts) <= MOST_PARTS:
         return (), f"the prompt has {len(texts):,} parts, and {FEWEST_PARTS} to {MOST_PARTS} can be measured"
     problems = range(min(ABLATED, settings.shape.validation))
+    if settings.stops.usd is not None:
+        spent = examiner.spent(genome, "validation", problems)
+        if examiner.costs.total + len(texts) * (spent.usd or 0.0) > settings.stops.usd:
+            return (), f"the limit of ${settings.stops.usd:g} does not cover it"
     run.report(0, {}, f"what each of {len(texts):,} parts of the prompt contributes: {len(problems):,} problems each")
     whole, *without = await asyncio.gather(
         *(

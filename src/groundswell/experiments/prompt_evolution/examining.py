@@ -52,7 +52,9 @@ class Cell(NamedTuple):
     turns: str = ""
     """What a program did, in short."""
     asks: int = 0
-    """Requests of all models."""
+    """Requests of all models that are not missing."""
+    missing: int = 0
+    """Number of models that are missing."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
@@ -66,8 +68,10 @@ class Examiner:
 
     def __init__(self, run: Run, settings: Evolution, costs: Costs) -> None:
         self.costs = costs
+        self.measured = 0
+        """Number of training problems that each seed was evaluated on to measure its cost."""
         self.missing = Spent(1)
-        """What a trial without a result counts as."""
+        """What a trial without a result counts as. Its replies may have been paid for."""
         self.cut = 0
         """Replies so far that were cut off at the token limit."""
         self._run = run
@@ -100,6 +104,8 @@ class Examiner:
             cell = self._cells[name, number].result()
             if not cell.given:
                 found = found.and_(Spent(cell.asks, cell.usd)).and_(cell.judged)
+            for _ in range(cell.missing):
+                found = found.and_(self.missing)
         return found
 
     def given(self, genome: Genome, part: Part, number: int) -> bool:
@@ -146,7 +152,6 @@ class Examiner:
         paid, judged = Spent(), Spent()
         for model, solved in zip(self._settings.models, outcomes, strict=True):
             if not solved.ok:
-                paid = paid.and_(self.missing)
                 continue
             each = solved.unwrap()
             if self._settings.program is not msgspec.UNSET:
@@ -157,7 +162,15 @@ class Examiner:
                 judged = judged.and_(await self._spent(each.judged))
         missing = next((each.fault for each in outcomes if each.fault is not None), None)
         if missing is not None:
-            return Cell(None, why=missing.message or missing.kind.value, usd=paid.usd, judged=judged, asks=paid.asks)
+            self.costs.total += (len(outcomes) - len(found)) * (self.missing.usd or 0.0)
+            return Cell(
+                None,
+                why=missing.message or missing.kind.value,
+                usd=paid.usd,
+                judged=judged,
+                asks=paid.asks,
+                missing=len(outcomes) - len(found),
+            )
         n, worst = len(found), min(found, key=lambda each: each.score)
         self.cut += sum(each.cut for each in found)
         return Cell(

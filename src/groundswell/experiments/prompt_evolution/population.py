@@ -26,7 +26,7 @@ Fate = Literal["lives", "middling", "behind", "known", "failed"]
 """
 LIVING: tuple[Fate, ...] = ("lives", "middling")
 BOLDNESS = 0.2
-"""Thompson sampling adds normal noise to each fitness: this share of the standard error of the accuracy."""
+"""Thompson sampling adds normal noise to each accuracy: this share of its standard error."""
 PLACES = 9
 """Decimal places of the spread. The running sum of distances is accurate to more than this."""
 
@@ -73,6 +73,8 @@ class Population(NamedTuple):
     """The sum of the distances of all pairs. It is updated incrementally: a large population has millions of pairs."""
     pareto: bool = False
     """Whether fewer tokens count as much as fitness: members that no other one dominates survive and become parents."""
+    accuracy_weight: float = 1.0
+    """Share of accuracy in the fitness."""
 
     @property
     def best(self) -> Member | None:
@@ -90,7 +92,7 @@ class Population(NamedTuple):
             gone = max(commons, key=_order)
             members = [each for each in members if each.born != gone.born]
             apart -= _apart(gone, members)
-        return Population(tuple(members), apart, self.pareto)
+        return self._replace(members=tuple(members), apart=apart)
 
     def replaced(self, new: Member) -> Population:
         """The population with a member that was evaluated on more problems."""
@@ -112,7 +114,8 @@ class Population(NamedTuple):
             best = self._front(self.members)
             return draw.choice([each for each in self.members if each.born in best])
         if selection == "thompson":
-            return max(self.members, key=lambda each: each.fitness + BOLDNESS * each.error * draw.gauss(0, 1))
+            noise = BOLDNESS * self.accuracy_weight
+            return max(self.members, key=lambda each: each.fitness + noise * each.error * draw.gauss(0, 1))
         if selection == "tournament":
             return min((draw.choice(self.members) for _ in range(tournament)), key=_order)
         if selection == "rank":

@@ -56,7 +56,7 @@ class Stored:
 
     @property
     def shape(self) -> Shape | None:
-        """The sizes of each search; None if an earlier version chose them by the budget and did not store them."""
+        """The sizes of each search, as far as they are known."""
         return self.settings.shape
 
     @property
@@ -94,8 +94,9 @@ class Evolved(Stored):
 
     @property
     def shape(self) -> Shape | None:
-        by_budget = self.settings.max_generations is None or self.settings.stops.asks is not None
-        return self.analysis.shape or (None if by_budget else self.settings.shape)
+        stops = self.settings.stops
+        by_budget = self.settings.max_generations is None or stops.asks is not None or stops.usd is not None
+        return self.analysis.shape or (None if by_budget else self.settings.shape)  # earlier versions did not store it
 
     def named(self, name: str) -> Tested:
         """A prompt on the held-out test, by name."""

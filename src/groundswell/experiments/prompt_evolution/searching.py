@@ -151,7 +151,8 @@ class Search:
         self.name = name
         self.size = settings.shape.population_size
         self.is_baseline = is_baseline
-        self.state = State(Population(pareto=settings.pareto))
+        self._nobody = State(Population(pareto=settings.pareto, accuracy_weight=settings.accuracy_weight))
+        self.state = self._nobody
         self.members: list[Member] = []
         self.curve: list[Moment] = []
         self.started = 0
@@ -272,18 +273,12 @@ class Search:
 
     def _seed_problems(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""
-        whole = len(self.train)
-        if not self._races:
-            return whole
-        most = whole
-        if purse.asks is not None:
-            most = int((purse.asks / self._each - purse.reserved) / len(self.settings.seeds))
-        return min(whole, max(MEASURED, min(LEAST, most)))
+        return max(self.examiner.measured, seed_problems(self.settings, purse.asks))
 
     def state_for(self, number: int) -> State:
         """The state that a birth may use: after the last birth that is W or more before it, or after the seeds."""
         more = len(self.members) - self._needed(number)
-        return self._past[-1 - more] if 0 <= more < len(self._past) else State(Population(pareto=self.settings.pareto))
+        return self._past[-1 - more] if 0 <= more < len(self._past) else self._nobody
 
     def _needed(self, number: int) -> int:
         """The number of births that must be complete before this one: all seeds, and all W or more before it."""
@@ -509,8 +504,7 @@ class Search:
         """Candidates with the current estimates of their accuracies, on which their fitness depends."""
         if not self._races:
             return list(members)
-        weights: tuple[float, ...] = msgspec.structs.astuple(self.settings.fitness)
-        weight, found = self.settings.fitness.accuracy / sum(weights), list[Member]()
+        weight, found = self.settings.accuracy_weight, list[Member]()
         for each, now in zip(members, self._accuracies.of(*(each.born for each in members)), strict=True):
             mean = min(1.0, max(0.0, now.mean))
             fitness = each.fitness + weight * (mean - each.estimate)
@@ -546,7 +540,7 @@ class Search:
         if child.fate == "lives":
             self._lived.add(text)
             [child] = self._estimated([child])
-            population = population.joined(child, self.size, min(self.settings.elite, self.size - 1))
+            population = population.joined(child, self.size, self.settings.elite)
             lives = any(each.born == child.born for each in population.members)
             self.members[-1] = child if lives else msgspec.structs.replace(child, fate="behind")
         for each in population.members:
@@ -649,6 +643,15 @@ class Search:
         best = self._stored_best() if noted else None
         texts = {} if best is None or self._best_so_far is None else self._best_so_far.texts(best)
         run.report(len(self.members), figures, _progress(self, figures), who=self.name, texts=texts)
+
+
+def seed_problems(settings: Evolution, asks: int | None) -> int:
+    """The number of training problems that each seed is evaluated on: fewer if the requests cover no more."""
+    whole = len(settings.problems.train)
+    if not settings.races:
+        return whole
+    most = whole if asks is None else int((asks / settings.each - settings.reserved) / len(settings.seeds))
+    return min(whole, max(MEASURED, min(LEAST, most)))
 
 
 def demonstration(problem: Problem, reply: str = "") -> str:

@@ -208,6 +208,12 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.rules.racing and self.fitness.accuracy > 0
 
     @property
+    def accuracy_weight(self) -> float:
+        """The share of accuracy in the fitness."""
+        weights: tuple[float, ...] = msgspec.structs.astuple(self.fitness)
+        return self.fitness.accuracy / sum(weights)
+
+    @property
     def whole(self) -> int:
         """The number of requests for one genome on all training problems."""
         return len(self.problems.train) * len(self.models)
