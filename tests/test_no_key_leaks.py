@@ -191,6 +191,7 @@ def test_a_key_that_is_not_accepted(account: str, status: str, said: list[str]) 
     assert leaked([*seen, *said]) == set()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("account", ["openai", "anthropic", "box", "far"])
 def test_a_server_that_cannot_be_reached(
     account: str, said: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path

@@ -101,6 +101,7 @@ def test_a_report_is_written_again(evolved: Evolved) -> None:
     assert all((evolved.folder / path).exists() for path in found["files"])
 
 
+@pytest.mark.slow
 def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolved, tmp_path: Path) -> None:
     other = CommandLine(tmp_path)
     stopped = other(*EVOLVE, *SIZES, "--name", "cut", "--max-calls", "100", status=3)

@@ -18,7 +18,7 @@ from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
-from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution, Shape
 from groundswell.experiments.results import Results
 from groundswell.store.tables import Format, write_table
 from tests.cli.conftest import CommandLine
@@ -62,7 +62,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     found = ready()
     settings = found.settings
     assert settings == AsyncEvolutionConfig().settings
-    assert settings.shape == (5_000, None, 20, 2, 4, 10, 50)
+    assert settings.shape == Shape(5_000, None, 20, 2, 4, 10, 50)
     assert sizes_of(settings) == [200, 200, 400]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
@@ -404,7 +404,10 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--seed-texts", "texts.toml"], "error: --seed-texts: these are texts of a program, but no program"),
         (["--seed-texts", "none.toml"], "error: --seed-texts none.toml: No such file"),
         (["--seed-texts", "mine.jsonl"], "error: --seed-texts mine.jsonl: is not valid JSON"),
-        (["--program", OWN, "--seed-texts", "numbers.json"], "error: --seed-texts numbers.json: must be text"),
+        (
+            ["--program", OWN, "--seed-texts", "numbers.json"],
+            "error: --seed-texts numbers.json: 'plan' must be a text, not 1",
+        ),
         (["--seed-prompt", "@none.txt"], "error: --seed-prompt none.txt: No such file"),
         (["--async-batch-size", "0"], "error: --async-batch-size 0: must be"),
         (["--rate-limit-per-minute", "-1"], "error: --rate-limit-per-minute -1: must be"),

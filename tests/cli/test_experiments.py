@@ -247,6 +247,7 @@ class TestOwnExperiments:
 
 
 class TestCompletion:
+    @pytest.mark.sampled
     @pytest.mark.parametrize(
         ("words", "expected"),
         [
@@ -291,6 +292,7 @@ class TestResultsOfOnesOwn:
 
     MODELS = TestOwnExperiments.MODELS
 
+    @pytest.mark.slow
     def test_a_resumed_run_writes_its_results(self, cli: CommandLine, tmp_path: Path) -> None:
         own = tmp_path / "copied_game.py"
         own.write_text(Path(TestOwnExperiments.EXAMPLE).read_text().replace('"ultimatum', '"copied-game'))

@@ -47,6 +47,7 @@ async def _awaited(waits: Any) -> None:
     await waits
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> None:
     space = run_cells(BLOCKS)
     assert len(space["outcomes"]) == 10

@@ -65,6 +65,7 @@ def test_an_estimate_needs_no_key_and_sends_nothing() -> None:
     assert not Path("groundswell.db").exists()
 
 
+@pytest.mark.slow
 def test_a_pilot_is_paid_for_once() -> None:
     game = {**GAME, "interactions": 200}
     before = groundswell.play.estimate(**game)

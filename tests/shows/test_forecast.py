@@ -16,6 +16,7 @@ ROUNDED = 0.00005
 """Costs are shown to four decimals."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "words",
     [

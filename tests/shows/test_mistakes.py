@@ -149,6 +149,7 @@ class TestKeysAndModels:
         assert (desk.books["requests"], desk.books["paid_again"]) == (each, 0)
         assert [run["status"] for run in desk.runs] == ["completed"]
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize(
         "misspelt", ["openai/gtp-4o-mini", "anthropic/cluade-3-5-haiku-latest"], ids=["openai", "anthropic"]
     )

@@ -92,6 +92,7 @@ def test_live_waves_are_logged_too(tmp_path: Path, emulator: Threaded) -> None:
     assert re.findall(r"^Wave (\d) completed", said, re.MULTILINE) == ["1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_groups_that_begin_with_different_models_go_on_side_by_side(tmp_path: Path, emulator: Threaded) -> None:
     desk = Desk(tmp_path / "balanced", emulator)
     words = ["--set", "talks=200", "--set", "balanced=true", "--via", "batch", "-v", *OFTEN]

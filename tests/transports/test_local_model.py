@@ -126,6 +126,7 @@ def chat(text: str, **options: Any) -> Chat:
     return Chat("m", (user(text),), **{"max_tokens": 4, **options})
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_reply_to_the_last_bit_and_another_seed_another() -> None:
     first, again, other = ask(*[chat("Say hi", seed=seed, temperature=1.5, logprobs=1) for seed in (5, 5, 6)])
     assert isinstance(first, Reply)

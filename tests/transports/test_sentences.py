@@ -383,6 +383,7 @@ def test_unit_vectors_stay_unit_vectors_when_they_are_cut(tmp_path: Path) -> Non
         assert math.isclose(math.hypot(*found), 1.0, rel_tol=1e-5)
 
 
+@pytest.mark.slow
 @needs_sentences
 @pytest.mark.parametrize("damage", ["weights", "device"])
 def test_a_model_that_cannot_be_loaded_stops_the_run(

@@ -76,6 +76,7 @@ def test_cancelled_while_it_runs_and_resumed(api: Api) -> None:
     assert "cancelled" not in api.batch(id_)["metadata"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["cancelled", "interrupted"])
 def test_metadata_of_the_client_cannot_be_taken_for_the_state_of_a_batch(api: Api, name: str) -> None:
     told = api.create(422, metadata={name: True})

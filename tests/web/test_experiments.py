@@ -143,6 +143,7 @@ def test_a_run_that_used_up_a_limit_needs_a_larger_one(api: Api) -> None:
     assert ended(api, run)["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_an_estimate_is_measured_on_the_run_of_the_same_name(api: Api) -> None:
     asked = {**GAME, "interactions": 200, "name": "measured"}
     before = api("POST", f"{PLAY}/estimate", json=asked)

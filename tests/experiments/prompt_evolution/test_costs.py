@@ -88,6 +88,7 @@ def test_a_limit_that_does_not_cover_the_test_is_told_before_the_search(tmp_path
     assert len(model.asked) == len(LIMITED.problems.train)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", [0.06, 0.12])
 def test_an_ablation_is_within_the_limit(tmp_path: Path, limit: float) -> None:
     settings = msgspec.structs.replace(

@@ -85,6 +85,7 @@ def test_everything_is_a_function_of_seeds(name: str) -> None:
     assert replies != [one.solve(one.seed_prompt, question, 1) for question in questions]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 def test_no_prompt_is_better_than_the_best_one(name: str) -> None:
     for seed in range(3):

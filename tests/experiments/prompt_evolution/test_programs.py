@@ -104,6 +104,7 @@ def test_texts_of_two_parents_are_combined_without_a_writer(tmp_path: Path) -> N
 ALL_OPERATORS = dict.fromkeys(OPERATORS, 1.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "how"), [("two_steps", {}), ("scored", {}), ("two_steps", {"operators": ALL_OPERATORS, "baselines": BOTH})]
 )

@@ -95,7 +95,7 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     if usd is None:
         return settings
     _purse(settings)  # refuses a number of requests that is too small
-    count = seed_problems(settings, settings.stops.asks)
+    count = seed_problems(settings, settings.stops.asks, settings.reserved)
     evaluation, why = await _evaluated(settings, examiner, settings.seeds, min(LEAST, count))
     if evaluation is None:
         raise RunError(f"usd {usd:g}: the cost of the seed prompts could not be measured: {why}")

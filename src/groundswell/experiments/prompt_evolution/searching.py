@@ -273,7 +273,7 @@ class Search:
 
     def _seed_problems(self, purse: Purse) -> int:
         """The number of problems that the seeds are evaluated on: fewer if the budget covers no more."""
-        return max(self.examiner.measured, seed_problems(self.settings, purse.asks))
+        return max(self.examiner.measured, seed_problems(self.settings, purse.asks, purse.reserved))
 
     def state_for(self, number: int) -> State:
         """The state that a birth may use: after the last birth that is W or more before it, or after the seeds."""
@@ -645,12 +645,12 @@ class Search:
         run.report(len(self.members), figures, _progress(self, figures), who=self.name, texts=texts)
 
 
-def seed_problems(settings: Evolution, asks: int | None) -> int:
+def seed_problems(settings: Evolution, asks: int | None, reserved: int) -> int:
     """The number of training problems that each seed is evaluated on: fewer if the requests cover no more."""
     whole = len(settings.problems.train)
     if not settings.races:
         return whole
-    most = whole if asks is None else int((asks / settings.each - settings.reserved) / len(settings.seeds))
+    most = whole if asks is None else int((asks / settings.each - reserved) / len(settings.seeds))
     return min(whole, max(MEASURED, min(LEAST, most)))
 
 
