@@ -53,6 +53,7 @@ from groundswell.experiments.options import (
     Plan,
     RunChoices,
     all_fields,
+    attributes_of,
     build,
     fields_of,
     literal,
@@ -254,17 +255,13 @@ class Ready:
 
     def value(self, name: str) -> Any:
         """The resolved value of one of the command's own options."""
-        return self._resolved.get(name, getattr(self.options, _attribute(self.command.options, name)))
+        return self._resolved.get(name, getattr(self.options, attributes_of(self.command.options)[name]))
 
     def results(self, folder: Path | None = None) -> Results:
         """The results of the run, in its own folder unless another one is given."""
         made = self.command.results_in(folder or folder_of(self.name or ""), self.options)
         made.choices = self.choices
         return made
-
-
-def _attribute(options: type[Any], name: str) -> str:
-    return next(each.name for each in msgspec.structs.fields(options) if each.encode_name == name)
 
 
 _OWN: dict[str, Experiment] = {}

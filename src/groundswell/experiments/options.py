@@ -212,6 +212,16 @@ def _fields_of(options: Any) -> dict[str, Field]:
     return found
 
 
+def attributes_of(options: type[Any]) -> dict[str, str]:
+    """The attributes of a struct, by the names of its options."""
+    return _attributes_of(cast("Any", options))
+
+
+@cache
+def _attributes_of(options: Any) -> dict[str, str]:
+    return {each.encode_name: each.name for each in msgspec.structs.fields(options)}
+
+
 def all_fields(options: type[Any]) -> dict[str, Field]:
     """The options of a command: its own, and those of every run."""
     own = fields_of(options)
@@ -266,9 +276,9 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
         if one.default is REQUIRED and name not in values:
             flags = not found or _by_flags(fields_of(options), found)
             raise SettingsError(f"{one.spelled if flags else name}: is required", field=name)
-    by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(cast("Any", options))}
+    attributes = attributes_of(options)
     try:
-        return options(**{by_attribute[name]: value for name, value in values.items()})
+        return options(**{attributes[name]: value for name, value in values.items()})
     except SettingsError as error:
         raise respelled(error, fields_of(options), found) from error
 

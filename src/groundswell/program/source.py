@@ -15,7 +15,7 @@ import ast
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -34,7 +34,12 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 def identity(function: Callable[..., Any]) -> str:
     """What a run stores of a function: the hash of its code and, for functions of Groundswell itself, the release."""
-    return source_hash(function) + (f"@{__version__}" if is_own(function) else "")
+    return _own_identity(function) if is_own(function) else source_hash(function)
+
+
+@cache
+def _own_identity(function: Callable[..., Any]) -> str:
+    return f"{source_hash(function)}@{__version__}"
 
 
 def is_own(function: Callable[..., Any]) -> bool:
