@@ -62,6 +62,10 @@ async def ten_steps(trial: Trial, texts: Mapping[str, str], problem: Problem) ->
     return min(1.0, sum(map(len, texts.values())) / 400)
 
 
+async def without_requests(trial: Trial, texts: Mapping[str, str], problem: Problem) -> float:
+    return float(RULE in texts["solve"])
+
+
 async def raises(trial: Trial, texts: Mapping[str, str], problem: Problem) -> str:
     """Fails on every seventh problem."""
     reply = await two_steps(trial, texts, problem)

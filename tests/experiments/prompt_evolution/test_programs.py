@@ -236,6 +236,19 @@ def test_tokens_and_money_of_all_requests_count(tmp_path: Path) -> None:
     assert sum(each.usd or 0.0 for each in members) < summary.cost.usd
 
 
+def test_a_program_without_requests_costs_nothing(tmp_path: Path) -> None:
+    def price(model: str, usage: groundswell.Usage, transport: str) -> float:
+        return 1e-6 * (usage.input_tokens + usage.output_tokens)
+
+    settings = settings_for("without_requests", stops=Stops(usd=1.0), max_generations=1, population_size=4, elite=1)
+
+    async def main() -> Summary:
+        async with groundswell.open(tmp_path / "runs.db", script=Solver(), prices=price) as engine:
+            return await engine.drive(evolve, settings, name="it", seed=1)
+
+    assert told(asyncio.run(main())).evolution.members[0].usd == 0
+
+
 def test_requests_of_a_program_that_fails_count(tmp_path: Path) -> None:
     model = Solver()
     settings = settings_for("raises", polish=False, ablation=False)

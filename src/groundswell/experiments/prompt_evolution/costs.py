@@ -51,8 +51,8 @@ class Costs:
             self._rates |= found
             await self._run.keep(KEPT, msgspec.json.encode(self._rates).decode())
 
-    def of(self, model: str, input_tokens: float, output_tokens: float) -> float | None:
-        """The cost of a reply, which is added to the total."""
+    def charge(self, model: str, input_tokens: float, output_tokens: float) -> float | None:
+        """Add the cost of a reply to the total, and return it."""
         rate = self._rates.get(model)
         if rate is None:
             return None

@@ -100,7 +100,7 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
     if evaluation is None:
         raise RunError(f"usd {usd:g}: the cost of the seed prompts could not be measured: {why}")
     asks, cost = evaluation
-    each, searches = LONGER * cost / asks, 1 + len(settings.baselines)
+    each, searches = LONGER * cost / asks if asks else 0.0, 1 + len(settings.baselines)
     tested = (searches + 1) * len(settings.problems.test) * asks
     left = usd - each * tested
     if left <= cost * examiner.measured * len(settings.seeds):
@@ -108,7 +108,7 @@ async def _affordable(settings: Evolution, examiner: Examiner) -> Evolution:
             f"usd {usd:g}: the held-out test needs about ${each * tested:.2g}, so nothing is left for the search. "
             "Allow more, use fewer test problems, or switch the baselines off"
         )
-    if not each:  # free models: other limits end the search
+    if not each:  # free models, or a program without requests: other limits end the search
         return msgspec.structs.replace(settings, stops=msgspec.structs.replace(settings.stops, usd=None))
     most = int(left / each / searches)
     stops = msgspec.structs.replace(settings.stops, asks=min(most, settings.stops.asks or most))
@@ -231,9 +231,8 @@ async def _polished(
     seed = mean_of([cell.score for cell in await examiner.met(settings.seeds[0], "validation", problems)])
     at, best = max(enumerate(searched), key=lambda each: (each[1].winner.validation, -each[1].winner.tokens, -each[0]))
     first = await _expected(examiner, searched[0].members[0], settings.seeds[0], problems)
-    if seed is not None and first >= await _expected(
-        examiner, best.members[best.winner.born], best.winner.genome, problems
-    ):
+    found = await _expected(examiner, best.members[best.winner.born], best.winner.genome, problems)
+    if seed is not None and first >= found:
         await so_far.choose(_best(searched, SEED, "validation", seed))
         return SEED, None
     await so_far.choose(_best(searched, best.name, "validation", best.winner.validation))
@@ -250,7 +249,7 @@ async def _polished(
     if outcome.ok:
         written = outcome.unwrap()
         new = written.genome
-        examiner.costs.of(settings.by, written.input_tokens, written.output_tokens)
+        examiner.costs.charge(settings.by, written.input_tokens, written.output_tokens)
     if new is None or new == winner.genome:
         return best.name, None
     cells = await examiner.met(new, "validation", problems)

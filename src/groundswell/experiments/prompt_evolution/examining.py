@@ -157,7 +157,7 @@ class Examiner:
             if self._settings.program is not msgspec.UNSET:
                 paid = paid.and_(await self._spent(each.asked))
             else:
-                paid = paid.and_(Spent(1, self.costs.of(model, each.input_tokens, each.output_tokens)))
+                paid = paid.and_(Spent(1, self.costs.charge(model, each.input_tokens, each.output_tokens)))
             if each.judged:
                 judged = judged.and_(await self._spent(each.judged))
         missing = next((each.fault for each in outcomes if each.fault is not None), None)
@@ -192,7 +192,7 @@ class Examiner:
         found = Spent()
         await self.costs.learn(tally, judges=True)
         for model, asked in tally.items():
-            found = found.and_(Spent(asked.asks, self.costs.of(model, asked.input_tokens, asked.output_tokens)))
+            found = found.and_(Spent(asked.asks, self.costs.charge(model, asked.input_tokens, asked.output_tokens)))
         return found
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ AGAIN = 3
 LEAST = 12
 """Number of training problems that a seed prompt is evaluated on."""
 MEASURED = 2
-"""Minimum number of these. Requests per problem are measured on as many."""
+"""Minimum number of these problems. Requests per problem are measured on as many."""
 GATE, KEPT = 4, 2
 """Number of problems for a new child that its parent fails on, and that its parent solves."""
 FLAWLESS = 4
@@ -384,7 +384,7 @@ class Search:
                     await self._writing.passed(str(error), lasting=error.fault.kind not in PASSING | LOAD)
                     return Bred(parent.genome, told, _parents(plan), asks + 1, usd, str(error))
                 await self._writing.passed(None)
-                paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
+                paid = self.examiner.costs.charge(self.settings.by, written.input_tokens, written.output_tokens)
                 asks, usd = asks + 1, added(usd, paid)
                 if written.genome is None:
                     return Bred(parent.genome, told, _parents(plan), asks, usd, written.why)
