@@ -10,7 +10,7 @@ import statsmodels.api as sm  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.stats.clusters import Clusters
+from groundswell.stats.clusters import Clusters, ClusterTotals
 from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import FEW, Paired, Rate, worth
 
@@ -22,6 +22,20 @@ def gathered(clusters: Sequence[Sequence[float]]) -> Clusters:
     for number, values in enumerate(clusters):
         found.add(number, *values)
     return found
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-5, 5)), max_size=6), min_size=2, max_size=9))
+def test_totals_have_the_covariance_of_sums_of_clusters(clusters: list[list[tuple[str, float]]]) -> None:
+    found = ClusterTotals[str]()
+    clusters = [[("a", 0.0), *each] for each in clusters]
+    for number, each in enumerate(clusters):
+        for key, amount in each:
+            found.add(number, key, amount)
+    sums = np.array([[sum(amount for key, amount in each if key == name) for name in found.keys] for each in clusters])
+    assert found.totals == pytest.approx(sums.sum(axis=0))
+    weights = np.arange(2.0 * len(found.keys)).reshape(-1, 2) - 1
+    wanted = np.cov(sums @ weights, rowvar=False) * len(clusters)
+    assert found.covariance(weights) == pytest.approx(wanted, abs=1e-6)
 
 
 @given(VALUES)

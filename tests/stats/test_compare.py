@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import comb
+from math import comb, pi
 from random import Random
 
 import msgspec
@@ -18,7 +18,17 @@ from statsmodels.stats import contingency_tables, proportion  # type: ignore[imp
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from groundswell.stats import compare
-from groundswell.stats.compare import Association, association, benjamini_hochberg, difference, fisher, holm, mcnemar
+from groundswell.stats.compare import (
+    Association,
+    association,
+    benjamini_hochberg,
+    cohens_h,
+    difference,
+    fisher,
+    holm,
+    matched_odds,
+    mcnemar,
+)
 from groundswell.stats.rates import Paired, Rate
 from tests.properties import examples
 
@@ -223,3 +233,31 @@ def test_of_none_there_are_none() -> None:
 def test_what_is_no_p_is_refused(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm([0.5, p])
+
+
+def test_the_odds_ratio_of_pairs_by_hand() -> None:
+    """10 against 5: the odds are 2, between those of the exact interval of 10 in 15 (0.384 to 0.882)."""
+    found = matched_odds(Paired(3, 10, 5, 9))
+    assert found.value == 2
+    assert (found.low, found.high) == pytest.approx((0.3838 / 0.6162, 0.8818 / 0.1182), abs=5e-3)
+    never = matched_odds(Paired(3, 4, 0, 9))
+    assert (never.value, never.high) == (None, None)
+    assert matched_odds(Paired(3, 0, 0, 9)) == compare.Odds(None, None, None)
+
+
+@given(TABLES, st.sampled_from([1.0, 1.7]))
+def test_odds_of_pairs_agree_with_mcnemar_and_turn_with_the_sides(table: Paired, effect: float) -> None:
+    found, p = matched_odds(table, effect=effect), mcnemar(table, effect)
+    apart = (found.low is not None and found.low > 1) or (found.high is not None and found.high < 1)
+    assert apart == (p < 0.05)
+    other = matched_odds(Paired(table.both, table.second, table.first, table.neither), effect=effect)
+    if found.value and other.value:
+        assert found.value == pytest.approx(1 / other.value)
+        assert (found.low, found.high) == pytest.approx((1 / (other.high or 1), 1 / (other.low or 1)))
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_cohens_h_is_that_of_statsmodels(one: float, other: float) -> None:
+    assert cohens_h(one, other) == pytest.approx(proportion.proportion_effectsize(one, other), abs=1e-9)
+    assert cohens_h(one, other) == pytest.approx(-cohens_h(other, one))
+    assert abs(cohens_h(one, other)) <= pi + 1e-9

@@ -17,14 +17,16 @@ from groundswell.stats.compare import fisher, mcnemar
 from groundswell.stats.power import (
     detectable,
     detectable_paired,
+    interactions_for,
     n_for_paired,
     n_for_two,
     n_for_width,
     power_of_paired,
     power_of_two,
+    secrets_worth,
     width,
 )
-from groundswell.stats.rates import Paired, Rate, wilson
+from groundswell.stats.rates import Paired, Rate, Twice, wilson
 from tests.properties import examples
 
 
@@ -196,3 +198,48 @@ def test_the_width_is_that_of_the_interval() -> None:
 def test_nonsense_is_refused(wrong: Callable[[], object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         wrong()
+
+
+@pytest.mark.parametrize(("correlation", "interactions"), [(0.0, 107), (0.5, 161), (1.0, 214)])
+def test_interactions_of_a_model_with_itself_are_worth_up_to_two_secrets(correlation: float, interactions: int) -> None:
+    assert interactions_for(214, correlation) == interactions
+    with pytest.raises(ValueError, match=r"correlation -0\.1: must be between 0 and 1"):
+        interactions_for(214, -0.1)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_planned_interactions_are_enough_and_one_fewer_is_not(secrets: int, correlation: float) -> None:
+    found = interactions_for(secrets, correlation)
+    assert secrets_worth(found, correlation) >= secrets
+    assert found == 1 or secrets_worth(found - 1, correlation) < secrets
+
+
+def self_play(
+    random: np.random.Generator, rate: float, correlation: float, interactions: int, runs: int
+) -> list[Twice]:
+    """How often both, one and none of the two secrets of an interaction leak, in each of many runs."""
+    both = rate * rate + correlation * rate * (1 - rate)
+    return [
+        Twice(*counts)
+        for counts in random.multinomial(interactions, [both, max(0.0, 2 * (rate - both)), 1 - 2 * rate + both], runs)
+    ]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.4, 1.0])
+def test_self_play_has_the_planned_width_and_power(correlation: float) -> None:
+    random, runs = np.random.default_rng(6), 1000
+    planned = interactions_for(n_for_width(0.3, 0.1), correlation)
+    widths = [each.interval() for each in self_play(random, 0.3, correlation, planned, runs)]
+    assert np.mean([high - low for low, high in widths]) == pytest.approx(0.1, abs=0.004)
+    planned = interactions_for(n_for_two(0.1, 0.2).n, correlation)
+    arms = [self_play(random, rate, correlation, planned, runs) for rate in (0.1, 0.2)]
+    found = np.mean([tells_apart(*pair) for pair in zip(*arms, strict=True)])
+    assert 0.77 <= found <= 0.87, "Fisher's test is a little weaker than this one"
+
+
+def tells_apart(one: Twice, other: Twice) -> bool:
+    """The test of two means, with an interaction as the unit."""
+    variances = [
+        np.var([1.0] * each.both + [0.5] * each.one + [0.0] * each.none, ddof=1) / each.n for each in (one, other)
+    ]
+    return bool(abs((one.value or 0) - (other.value or 0)) > 1.96 * np.sqrt(sum(variances)))

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import exp
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.duration.survfunc import SurvfuncRight, survdiff  # type: ignore[import-untyped]
 
 from groundswell.stats.rates import exact
-from groundswell.stats.survival import Counts, Lives, curve, logrank, restricted_mean
+from groundswell.stats.survival import ClusteredLogrank, Counts, Lives, curve, logrank, restricted_mean
 from tests.properties import examples
 
 TREATED = Lives(Counter([6, 6, 6, 7, 10, 13, 16, 22, 23]), Counter([6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]))
@@ -118,6 +120,109 @@ def test_the_test_is_wrong_about_as_often_as_it_says() -> None:
 
     wrong = np.mean([logrank([lives(), lives()]) <= 0.05 for _ in range(600)])
     assert abs(wrong - 0.05) <= 4 * np.sqrt(0.05 * 0.95 / 600)
+
+
+Side = tuple[str, int, bool]
+"""Group, time, and whether it ended then."""
+SIDES = st.tuples(st.sampled_from("abc"), st.integers(1, 5), st.booleans())
+BLOCKS = st.lists(st.lists(SIDES, min_size=1, max_size=8), min_size=5, max_size=15)
+
+
+def clustered(blocks: list[list[Side]]) -> float | None:
+    test = ClusteredLogrank()
+    for number, block in enumerate(blocks):
+        for group, time, ended in block:
+            test.add(number, group, time, ended=ended)
+    return test.p()
+
+
+def as_groups(blocks: list[list[Side]]) -> list[Lives]:
+    sides = [side for block in blocks for side in block]
+    return [
+        Lives(
+            *(Counter(time for group, time, over in sides if (group, over) == (name, ended)) for ended in (True, False))
+        )
+        for name in sorted({group for group, _, _ in sides})
+    ]
+
+
+def by_the_definition(blocks: list[list[Side]]) -> float | None:
+    """For two groups: the sum of residuals over its error from sums of blocks is Student's. None if it has no error."""
+    sides = [side for block in blocks for side in block]
+
+    def residual(group: str, time: int, ended: bool) -> float:
+        found = 0.0
+        for at in sorted({each for _, each, over in sides if over and each <= time}):
+            watched = [name for name, until, _ in sides if until >= at]
+            share = watched.count("a") / len(watched)
+            hazard = sum(over for _, until, over in sides if until == at) / len(watched)
+            found += ((group == "a") - share) * ((ended and at == time) - hazard)
+        return found
+
+    sums = np.array([sum(residual(*side) for side in block) for block in blocks])
+    if sums.std() < 1e-9:
+        return None
+    t = sums.mean() / (sums.std(ddof=1) / np.sqrt(len(sums)))
+    return float(2 * stats.t.sf(abs(t), len(sums) - 1))
+
+
+@given(BLOCKS)
+@settings(max_examples=examples(60))
+def test_the_clustered_test_of_two_groups_is_students_on_blocks(blocks: list[list[Side]]) -> None:
+    two = [[(group if group != "c" else "b", time, ended) for group, time, ended in block] for block in blocks]
+    wanted = by_the_definition(two)
+    if wanted is not None and logrank(as_groups(two)) < 1:
+        assert clustered(two) == pytest.approx(wanted, abs=1e-9)
+
+
+@given(BLOCKS, st.randoms(use_true_random=False))
+@settings(max_examples=examples(60))
+def test_the_clustered_test_knows_no_order_and_no_names(blocks: list[list[Side]], random: Random) -> None:
+    found = clustered(blocks)
+    assert found is not None
+    assert 0 <= found <= 1
+    moved = [random.sample(block, len(block)) for block in random.sample(blocks, len(blocks))]
+    assert clustered(moved) == pytest.approx(found, abs=1e-7)
+    names = dict(zip("abc", random.sample("abc", 3), strict=True))
+    renamed = [[(names[group], time, ended) for group, time, ended in block] for block in blocks]
+    assert clustered(renamed) == pytest.approx(found, abs=1e-7)
+
+
+@pytest.mark.parametrize("groups", ["ab", "abcd"])
+def test_with_a_block_for_each_side_it_is_the_plain_test(groups: str) -> None:
+    random = np.random.default_rng(8)
+    for _ in range(20):
+        ends = random.geometric(0.25, 600)
+        sides = [[(groups[at % len(groups)], min(int(end), 4), bool(end <= 4))] for at, end in enumerate(ends)]
+        assert clustered(sides) == pytest.approx(logrank(as_groups(sides)), abs=0.02)
+
+
+def test_too_few_blocks_have_no_clustered_test() -> None:
+    block: list[Side] = [("a", 1, True), ("b", 2, True), ("b", 3, False)]
+    assert clustered([block] * 4) is None
+    assert clustered([]) is None
+    same = clustered([block] * 5)
+    assert same is not None, "all blocks are the same"
+    assert logrank(as_groups([block] * 5)) < same < 1
+    assert clustered([[("a", 2, False), ("b", 3, False)]] * 5) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "blocks"), [("ab", 10), ("abcd", 10), ("abcd", 50)])
+def test_the_clustered_test_is_wrong_in_one_of_twenty_where_the_plain_one_is_not(groups: str, blocks: int) -> None:
+    """Each group leaks some words more easily than others: none is better, but sides of a block are alike."""
+    random, wrong, plain, runs = np.random.default_rng(5), 0, 0, 400
+    for _ in range(runs):
+        odds = random.normal(-1.7, 2.0, (blocks, len(groups)))
+        ends = random.geometric(1 / (1 + np.exp(-odds))[:, :, None], (blocks, len(groups), 8))
+        sides: list[list[Side]] = [
+            [(groups[at], min(int(end), 3), bool(end <= 3)) for at, own in enumerate(block) for end in own]
+            for block in ends
+        ]
+        wrong += (clustered(sides) or 0) <= 0.05
+        plain += logrank(as_groups(sides)) <= 0.05
+    assert wrong / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+    assert plain / runs > 0.15
 
 
 def test_the_mean_is_the_area_under_the_curve() -> None:

@@ -8,14 +8,14 @@ for all three.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit  # type: ignore[import-untyped]
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from groundswell.stats.rates import Interval, apart, score, worth
 
@@ -78,6 +78,57 @@ class Clusters:
         """Over clusters: the squares of their totals, totals times sizes, squares of sizes."""
         total, n = self._open_total, self._open_n
         return self._totals + total * total, self._mixed + total * n, self._sizes + n * n
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class ClusterTotals(Generic[K]):
+    """Totals of several values, added cluster by cluster, and the covariance of weighted sums of them.
+
+    Only sums and products are kept, so memory grows with the number of values, not with the number of clusters.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Number of clusters."""
+        self.keys: dict[K, int] = {}
+        """The values by key, with their positions."""
+        self._at: int | None = None
+        self._open: dict[int, float] = {}
+        self._totals, self._products = np.zeros(0), np.zeros((0, 0))
+
+    def add(self, cluster: int, key: K, amount: float = 1.0) -> None:
+        """Add an amount to a value. Everything of one cluster must be added consecutively."""
+        if cluster != self._at:
+            self._close()
+            self._at = cluster
+            self.count += 1
+        place = self.keys.setdefault(key, len(self.keys))
+        self._open[place] = self._open.get(place, 0.0) + amount
+
+    def _close(self) -> None:
+        if (more := len(self.keys) - len(self._totals)) > 0:
+            self._totals, self._products = np.pad(self._totals, (0, more)), np.pad(self._products, (0, more))
+        places, amounts = list(self._open), np.array(list(self._open.values()))
+        self._totals[places] += amounts
+        self._products[np.ix_(places, places)] += np.outer(amounts, amounts)
+        self._open.clear()
+
+    @property
+    def totals(self) -> Floats:
+        """The total of each value, over all clusters."""
+        self._close()
+        return self._totals
+
+    def covariance(self, weights: Floats) -> Floats:
+        """The covariance of weighted sums of the totals, from their spread between clusters.
+
+        `weights` has a row per value and a column per sum. There must be at least two clusters.
+        """
+        sums = self.totals @ weights
+        spread: Floats = weights.T @ self._products @ weights - np.outer(sums, sums) / self.count
+        return spread * self.count / (self.count - 1)
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -323,6 +374,11 @@ def _student(value: float, spread: Spread, level: float, bounds: Interval | None
 def student(df: float, level: float) -> float:
     """The two-sided quantile of Student's distribution at that level, in standard errors."""
     return -float(stdtrit(df, (1 - level) / 2))
+
+
+def student_p(value: float, variance: float, df: float) -> float:
+    """The two-sided p-value of Student's test that the mean of a value with this variance is 0."""
+    return 2 * float(stdtr(df, -abs(value) / sqrt(variance)))
 
 
 def _figure(value: float, interval: Interval | None, sides: Sequence[Rows], reason: str = "") -> Figure:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, combinations
-from math import comb, exp, inf, isfinite, log, sqrt
+from math import asin, comb, exp, inf, isfinite, log, sqrt
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, chdtrc, gammaln, softmax  # type: ignore[import-untyped]
 
-from groundswell.stats.rates import Interval, Paired, Rate, apart, quantile, wilson
+from groundswell.stats.rates import Interval, Paired, Rate, apart, exact_share, quantile, wilson
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +47,35 @@ def mcnemar(paired: Paired, effect: float = 1.0) -> float:
     """
     more, fewer = max(paired.first, paired.second) / effect, min(paired.first, paired.second) / effect
     return min(1.0, 2 * float(betainc(more, fewer + 1, 0.5))) if more else 1.0
+
+
+class Odds(msgspec.Struct, frozen=True):
+    """An odds ratio with its interval. None where it is undefined or infinite."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def matched_odds(paired: Paired, level: float = 0.95, effect: float = 1.0) -> Odds:
+    """The conditional odds ratio of two rates on the same rows: only the first over only the second.
+
+    The interval is the exact one of a share (Clopper and Pearson 1934), transformed, so it agrees with `mcnemar`. For
+    correlated rows, counts are divided by the design effect, as there.
+    """
+    first, second = paired.first, paired.second
+    if not first + second:
+        return Odds(None, None, None)
+    low, high = exact_share(first / effect, (first + second) / effect, level)
+    return Odds(first / second if second else None, low / (1 - low), high / (1 - high) if high < 1 else None)
+
+
+def cohens_h(one: float, other: float) -> float:
+    """The difference of two rates on the arcsine scale, from -pi to pi; 0.2 is small, 0.5 medium and 0.8 large.
+
+    J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 6.
+    """
+    return 2 * (asin(sqrt(one)) - asin(sqrt(other)))
 
 
 def fisher(one: Rate, other: Rate) -> float:

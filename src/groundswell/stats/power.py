@@ -142,6 +142,26 @@ def detectable_paired(
     return _nearest(rate, enough)
 
 
+def interactions_for(secrets: int, correlation: float = 0.0) -> int:
+    """Number of interactions of a model with itself that are worth this many independent secrets, two per interaction.
+
+    With a correlation of 0 between the two secrets of an interaction that is half the number; with 1, the same number.
+    """
+    return ceil(secrets * (1 + _check_correlation(correlation)) / 2)
+
+
+def secrets_worth(interactions: int, correlation: float = 0.0) -> int:
+    """Number of independent secrets that interactions of a model with itself are worth, rounded down."""
+    _check_n(interactions)
+    return floor(2 * interactions / (1 + _check_correlation(correlation)) + 1e-9)
+
+
+def _check_correlation(correlation: float) -> float:
+    if not 0 <= correlation <= 1:
+        raise ValueError(f"correlation {correlation}: must be between 0 and 1 for the secrets of a model with itself")
+    return correlation
+
+
 def _totals(one: float, other: float, n: int, n_other: int) -> range:
     """The likely totals of both arms."""
     variance = n * one * (1 - one) + n_other * other * (1 - other)

@@ -45,7 +45,7 @@ def worth(share: float, n: float, level: float = 0.95) -> Interval:
     """
     if n <= 0:
         return Interval(0.0, 1.0)
-    return _exact(share * n, n, level) if n <= FEW or share in (0, 1) else score(share, n, quantile(level))
+    return exact_share(share * n, n, level) if n <= FEW or share in (0, 1) else score(share, n, quantile(level))
 
 
 def wilson(passed: int, n: int, level: float = 0.95) -> Interval:
@@ -60,7 +60,7 @@ def exact(passed: int, n: int, level: float = 0.95) -> Interval:
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934) 404-413.
     """
     _check(passed, n, level)
-    return _exact(passed, n, level)
+    return exact_share(passed, n, level)
 
 
 def score(share: float, n: float, z: float) -> Interval:
@@ -72,7 +72,8 @@ def score(share: float, n: float, z: float) -> Interval:
     return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
 
 
-def _exact(passed: float, n: float, level: float) -> Interval:
+def exact_share(passed: float, n: float, level: float) -> Interval:
+    """The exact interval of counts that need not be integers."""
     tail = (1 - level) / 2
     low = 0.0 if passed <= 0 else float(betaincinv(passed, n - passed + 1, tail))
     high = 1.0 if passed >= n else float(betainccinv(passed + 1, n - passed, tail))
@@ -184,9 +185,9 @@ class Twice(NamedTuple):
         _check(min(self), self.n, level)
         share, together = self.value, self.correlation
         if share is None or together is None:
-            return _exact((share or 0) * self.n, self.n, level)
+            return exact_share((share or 0) * self.n, self.n, level)
         worth = 2 * self.n / (1 + min(1.0, max(0.0, together)))
-        return _exact(share * worth, worth, level) if self.n <= FEW else score(share, worth, quantile(level))
+        return exact_share(share * worth, worth, level) if self.n <= FEW else score(share, worth, quantile(level))
 
 
 def _check(passed: int, n: int, level: float) -> None:
