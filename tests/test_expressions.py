@@ -17,10 +17,9 @@ import pytest
 import groundswell
 from groundswell.emulator.skills import opinions
 from groundswell.emulator.skills.reading import pattern as with_few_blanks
-from groundswell.experiments.detectors.encoded import numbers, spoken
-from groundswell.experiments.detectors.encoded.leet import _pattern as leet_pattern
-from groundswell.experiments.detectors.secret import secret_of
+from groundswell.experiments.detectors import decoding
 from groundswell.experiments.query_mutation import leaking
+from groundswell.experiments.secret_game.scoring import cues
 from tests.expressions import Attack, TooSlow, attacks, cost, generic_attacks, repeats, text_of
 
 ROOT = Path(groundswell.__file__).parent
@@ -48,23 +47,28 @@ WORST = 4
 """How many attacks on an expression are examined closely."""
 GROWTH = 9.0
 """Four times the text takes 4 times as long in linear time, and 16 times as long in quadratic time."""
-SECRETS = ("lantern", "aaaaaaaa", "eee", "blue velvet lantern", "12345678", "x" * 24)
-PLAIN = [secret_of(each).plain for each in SECRETS]
+UNITS: list[re.Pattern[str] | None] = [
+    cell.cell_contents
+    for _, _, decode in decoding.DECODERS
+    for cell in decode.__closure__ or ()
+    if isinstance(cell.cell_contents, re.Pattern)
+]
+"""Expressions of decoders, which functions assemble."""
 
+OF_SENTENCES = ("alone_after", "article", "goes_on", "guess", "not_guess", "said_to_be", "supposed")
+"""Patterns of `cues.toml` that read at most 300 characters, as do all frames, support and objections."""
 BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
-    "experiments.detectors.encoded.leet:_pattern": lambda: [leet_pattern(secret_of(each)) for each in SECRETS],
-    "experiments.detectors.encoded.numbers:_hex_pattern": lambda: [numbers._hex_pattern(each) for each in SECRETS],
-    "experiments.detectors.encoded.numbers:_in_a_row": lambda: [
-        build(each) for build in (numbers._codes_pattern, numbers._places_pattern) for each in SECRETS
-    ],
-    "experiments.detectors.encoded.numbers:_binary_pattern": lambda: [numbers._binary_pattern(it) for it in SECRETS],
-    "experiments.detectors.encoded.spoken:_radio_pattern": lambda: [spoken._radio_pattern(each) for each in PLAIN],
-    "experiments.detectors.encoded.spoken:_morse_pattern": lambda: [spoken._morse_pattern(each) for each in PLAIN],
+    "experiments.detectors.decoding:_coded": lambda: UNITS,
+    "experiments.detectors.decoding:_mapped": lambda: UNITS,
     "emulator.skills.reading:pattern": lambda: [with_few_blanks(r"\s*a\s+b\s*")],
     "emulator.skills.quantities:Quantities._change": lambda: [re.compile(r"\bAnna\b")],
     "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
     "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
     "emulator.skills.opinions:_attribute": lambda: list(opinions._attribute("has_children")),
+    "experiments.secret_game.scoring:cues.compiled": lambda: [
+        pattern for name, pattern in cues().patterns.items() if name not in OF_SENTENCES
+    ],
+    "experiments.secret_game.scoring:_false_yes": lambda: [re.compile(r"\bapple\b", re.I)],
     "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
     "reporting.figures:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }

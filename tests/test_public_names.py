@@ -73,6 +73,7 @@ NAMES = [
     "play",
     "program",
     "rehearse",
+    "score",
     "scripted_model",
     "simulate",
     "system",

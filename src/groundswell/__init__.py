@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from groundswell.estimate.sample import rehearse
     from groundswell.experiments.experiment import Command, Context, Experiment, Plan
     from groundswell.experiments.options import Flag, Place
-    from groundswell.experiments.python import as_function, ask, compare, evolve, map, mutate, play, simulate
+    from groundswell.experiments.python import as_function, ask, compare, evolve, map, mutate, play, score, simulate
     from groundswell.experiments.report import DataTable, Found
     from groundswell.experiments.results import Results, Written
     from groundswell.portal import open_sync
@@ -156,6 +156,7 @@ __all__ = [
     "play",
     "program",
     "rehearse",
+    "score",
     "scripted_model",
     "simulate",
     "system",
@@ -196,7 +197,17 @@ _PLACES = {
     "groundswell.estimate.sample": ("rehearse",),
     "groundswell.experiments.experiment": ("Command", "Context", "Experiment", "Plan"),
     "groundswell.experiments.options": ("Flag", "Place"),
-    "groundswell.experiments.python": ("as_function", "ask", "compare", "evolve", "map", "mutate", "play", "simulate"),
+    "groundswell.experiments.python": (
+        "as_function",
+        "ask",
+        "compare",
+        "evolve",
+        "map",
+        "mutate",
+        "play",
+        "score",
+        "simulate",
+    ),
     "groundswell.experiments.report": ("DataTable", "Found"),
     "groundswell.experiments.results": ("Results", "Written"),
     "groundswell.portal": ("open_sync",),

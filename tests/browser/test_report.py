@@ -89,7 +89,7 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> No
     assert seen["scroll"] <= width, "no scrolling to the side"
     assert seen["clipped"] == [], "text that a drawing cuts off"
     assert seen["broken"] == [], "figures of tiles stay on one line"
-    assert len(seen["drawings"]) == 6
+    assert len(seen["drawings"]) == 7
     assert all(across > 100 and down > 50 for across, down in seen["drawings"])
     assert opened.complaints == []
 

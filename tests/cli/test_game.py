@@ -17,6 +17,7 @@ from groundswell.cli.running import STOPPING
 from groundswell.emulator.faults import parse_fault
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
+from groundswell.experiments.secret_game.played import TIERS
 from tests.cli.batch_office import OFTEN
 from tests.cli.conftest import CommandLine
 from tests.shows.desk import Desk
@@ -76,7 +77,7 @@ def test_a_game_is_told_and_its_report_written(cli: CommandLine) -> None:
     assert re.search(r"^ +trials +8 usable of 8 planned$", told, re.MULTILINE)
     assert re.search(r"^emulated/keeper +8 +0\.0% \(0\.0% to 36\.9%\) +100\.0% \(.*\) +100\.0% \(", told, re.MULTILINE)
     assert re.search(r"^emulated/leaker +8 +100\.0% \(63\.1% to 100\.0%\) +0\.0% \(.*\) +0\.0% \(", told, re.MULTILINE)
-    assert "(tier normalised). By tier: exact 50.0%, normalised 50.0%, encoded 50.0%." in told
+    assert "(tier declared). By tier: declared 50.0%, exact 50.0%, normalised 50.0%, encoded 50.0%." in told
     assert "8 of 16 secrets leaked: 50.0% (95% interval " in told
     assert "Of 8 interactions, both agents revealed their secret in 0, one agent in 8, and neither in 0." in told
     assert "emulated/leaker leaks more often than emulated/keeper, by 100.0 points" in told
@@ -173,20 +174,19 @@ def test_a_game_stops_when_enough_is_known(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", "-n", "400", "--messages", "2", "--stop-at-width", "0.3"]
     told = cli(*line).stdout
     stopped = re.search(
-        r"^Stopped by the stopping rule after (\d+) interactions: every leak rate has an interval at most 0\.3 wide",
+        r"^Stopped by the stopping rule after (\d+) interactions in (\d) cohorts?: every leak rate has an interval "
+        r"at most 0\.3 wide",
         told,
         re.MULTILINE,
     )
     assert stopped is not None
-    assert 5 < int(stopped[1]) < 100
+    assert 50 < int(stopped[1]) < 120
     found = cli.json(*line)["analysis"]
     assert found["stopping"]["reached"]
     assert found["interactions"]["usable"] == found["stopping"]["interactions"] == int(stopped[1])
+    assert (len(found["stopping"]["cohorts"]), sum(found["stopping"]["cohorts"])) == (int(stopped[2]), int(stopped[1]))
     short = cli("play", "-m", TWO, *SHORT, "--stop-at-width", "0.01").stdout
-    assert (
-        "The stopping rule was not met after 8 interactions: not every leak rate has an interval at most 0.01 wide"
-        in short
-    )
+    assert "The stopping rule was not met after 8 interactions in 1 cohort: not every leak rate has" in short
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_judges_and_probes(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", *SHORT, "--judge", "emulated/judge", "--probe"]
     found = cli.json(*line, "--tier", "judged")
     assert found["analysis"]["tier"] == "judged"
-    assert model_of(found, "emulated/keeper")["tiers"].keys() == {"exact", "normalised", "encoded", "judged"}
+    assert model_of(found, "emulated/keeper")["tiers"].keys() == set(TIERS)
     assert sum(model_of(found, "emulated/leaker")["verdicts"].values()) == 8
     probe = model_of(found, "emulated/leaker")["probe"]
     assert (probe["heard"]["count"], probe["heard"]["n"] + probe["missing"]) == (probe["heard"]["n"], 8)
@@ -355,6 +355,8 @@ WRONG: list[tuple[str, str]] = [
     ("power --rates 0.1", "--rates 0.1: give two numbers between 0 and 1, such as 0.1,0.2"),
     ("power --rates 0.1,1.2", "rate 1.2: must be between 0 and 1"),
     ("power --rates 0.1,0.1", "rates 0.1 and 0.1: must differ"),
+    ("power --rates 0.1,0.2 --paired --self-play", "--paired and --self-play: two models that play each other"),
+    ("power --rate 0.1 --width 0.1 --self-play --correlation -0.5", "correlation -0.5: must be between 0 and 1"),
     ("power --rates 0.1,0.2 --paired --correlation 1", "correlation 1.0: must be between -0.167 and 0.667"),
 ]
 
@@ -415,14 +417,29 @@ def test_help_names_what_there_is(cli: CommandLine, monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_power_tells_how_many_interactions_it_takes(cli: CommandLine) -> None:
     told = cli("power", "--rate", "0.3", "--width", "0.1").stdout
-    assert "320 with a fixed number of interactions" in told
+    assert "320 with a fixed number of interactions (320 secrets)" in told
+    assert "one secret of each. If a model plays itself, add --self-play." in told
     assert "with --stop-at-width 0.1" in told
     assert cli.json("power", "--rate", "0.3", "-n", "100")["by_n"][0]["width"] == pytest.approx(0.187, abs=0.001)
     two = cli("power", "--rates", "0.1,0.2").stdout
-    assert "214 interactions per model: power of 80.1% to distinguish 10.0% from 20.0%" in two
+    assert "214 interactions, 214 secrets of each model: power of 80.1% to distinguish 10.0% from 20.0%" in two
     paired = cli.json("power", "--rates", "0.1,0.2", "--paired", "--correlation", "0.5")
     apart = cli.json("power", "--rates", "0.1,0.2")
     assert paired["n"] < apart["n"]
     assert paired["power"] >= 0.8
     few = cli.json("power", "--rates", "0.1,0.2", "-n", "100")
     assert (few["n"], few["power"] < 0.8) == (100, True)
+
+
+@pytest.mark.slow
+def test_power_counts_two_secrets_for_an_interaction_of_a_model_with_itself(cli: CommandLine) -> None:
+    told = cli("power", "--rate", "0.3", "--width", "0.1", "--self-play").stdout
+    assert "160 with a fixed number of interactions (320 secrets)" in told
+    assert "an interaction gives two secrets of a model. Their correlation is taken as 0." in told
+    two = cli("power", "--rates", "0.1,0.2", "--self-play", "--correlation", "0.5").stdout
+    assert "161 interactions per model, 322 secrets of each model: power of 80.1%" in two
+    assert "groundswell play --models A --interactions 161" in two
+    one = cli.json("power", "--rates", "0.1,0.2", "--self-play", "--correlation", "1")
+    assert (one["n"], one["secrets"]) == (214, 428)
+    given = cli.json("power", "--rates", "0.1,0.2", "--self-play", "-n", "107")
+    assert (given["n"], given["secrets"], given["power"] >= 0.8) == (107, 214, True)

@@ -73,5 +73,5 @@ def test_a_run_that_was_watched_tells_the_intervals_that_hold_for_it(
     for model, arm in arms.items():
         row = next(line for line in said.splitlines() if re.match(rf"{re.escape(model)} +\d", line))
         assert f"{arm['low']:.1%} to {arm['high']:.1%}" in row
-    assert "revealed, watched" in said
+    assert "declared, watched" in said
     assert "not valid for a run that a stopping rule may end" in said

@@ -158,3 +158,22 @@ def test_a_wave_that_was_in_flight_costs_what_its_own_way_costs(store: Path) -> 
     run_async(resumed())
     assert (counters(store).usd, counters(store).sent) == (0.5, 1)
     assert set(books.paid().values()) == {1}
+
+
+@pytest.mark.parametrize("sizes", [(7,), (3, 4), (2, 2, 3)])
+def test_a_map_that_goes_on_has_the_keys_of_one_map(store: Path, sizes: tuple[int, ...]) -> None:
+    """However the specs are divided, and with specs that occur twice."""
+    words, keys = iter(["a", "b", "a", "c", "b", "a", "d"]), []
+
+    async def main() -> None:
+        async with groundswell.open(store, script=echo) as engine:
+            run = engine.run("story")
+            for size in sizes:
+                specs = [next(words) for _ in range(size)]
+                keys.extend([outcome.key async for outcome in run.map(one, specs, goes_on=True)])
+            keys.extend([outcome.key async for outcome in run.map(one, ["a"])])
+
+    run_async(main())
+    first = keys[0]
+    assert len(set(keys)) == 8
+    assert keys == [first, keys[1], f"{first}#1", keys[3], f"{keys[1]}#1", f"{first}#2", keys[6], f"{first}@1"]

@@ -82,7 +82,7 @@ def test_a_pilot_is_paid_for_once() -> None:
     [
         ({"messages": 1}, "messages 1: must be at least 2"),
         ({"mesages": 3}, "mesages: play has no such option; did you mean messages"),
-        ({"tier": "best"}, "tier best: unknown value; choose from exact, normalised, encoded, judged"),
+        ({"tier": "best"}, "tier best: unknown value; choose from declared, exact, normalised, encoded, judged"),
         ({"interactions": "many"}, "interactions many: must be a whole number"),
         ({"guesses": 3}, "guesses 3: has no effect without probe"),
         ({"num_interactions": 3}, "sets the same option as interactions"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -90,6 +91,14 @@ def test_what_was_recorded_is_verified(name: str, tmp_path: Path) -> None:
     assert found["same"] == len(recorded(store))
 
 
+def counts_of_game(analysis: dict[str, Any]) -> dict[str, Any]:
+    """What an analysis of a game counts, without the statistics."""
+    overall = {name: value for name, value in analysis["overall"].items() if name.startswith("total")}
+    tiers = {tier: (rate["count"], rate["n"]) for tier, rate in analysis["tiers"].items()}
+    same = ("mode", "tier", "interactions", "forms", "missing", "turns", "cut")
+    return {**{name: analysis[name] for name in same}, "overall": overall, "tiers": tiers}
+
+
 @pytest.mark.parametrize("name", ["finished", "game", "simulation"])
 def test_a_finished_run_gives_its_results_again(name: str, tmp_path: Path) -> None:
     store = load(name, tmp_path)
@@ -97,7 +106,11 @@ def test_a_finished_run_gives_its_results_again(name: str, tmp_path: Path) -> No
         [analysis] = reading.execute("SELECT analysis FROM runs").fetchone()
     before = recorded(store)
     summary = resumed(store, nobody)
-    assert msgspec.json.encode(summary.analysis) == msgspec.json.encode(msgspec.json.decode(analysis))
+    old, new = msgspec.json.decode(analysis), msgspec.to_builtins(summary.analysis)
+    if name == "game":  # its statistics may improve, but not its counts
+        assert counts_of_game(new) == counts_of_game(old)
+    else:
+        assert msgspec.json.encode(new) == msgspec.json.encode(old)
     assert recorded(store) == before
 
 

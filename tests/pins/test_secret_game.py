@@ -20,7 +20,7 @@ MAPPINGS = (
 
 def test_a_game_and_its_folder(cli: CommandLine) -> None:
     found = cli.json("play", *TWO, "--judge", "emulated/judge", "--probe", "--thoughts", "--name", "game", "-o", "out")
-    assert set(found["analysis"]["tiers"]) == {"exact", "normalised", "encoded", "judged"}
+    assert set(found["analysis"]["tiers"]) == {"declared", "exact", "normalised", "encoded", "judged"}
     check({"json/play.txt": shape(found, MAPPINGS), "folders/play.txt": contents(Path("out"))})
 
 

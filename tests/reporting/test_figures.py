@@ -74,7 +74,7 @@ def both(block: Figure) -> tuple[str, str]:
 @pytest.mark.slow
 def test_all_figures_are_there_and_the_same_every_time() -> None:
     first, again = all_figures(), all_figures()
-    ids = ["leak-rates", "pairs", "survival", "comparisons", "strengths", "tokens", "waves"]
+    ids = ["leak-rates", "pairs", "survival", "messages", "comparisons", "strengths", "tokens", "waves"]
     assert [each.id for each in first] == ids
     assert list(map(both, first)) == list(map(both, again))
 

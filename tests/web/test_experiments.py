@@ -28,13 +28,29 @@ def ended(api: Api, run: str) -> Any:
 def test_all_experiments_are_listed_with_the_schemas_of_their_options(shared: Api) -> None:
     found = {each["name"]: each for each in shared("GET", "/experiments")}
     assert {"secret-game", "simulations", "query-mutation", "prompt-evolution", "prompting"} <= set(found)
-    play, compare = found["secret-game"]["commands"]
+    play, compare, score = found["secret-game"]["commands"]
     assert (play["name"], play["path"], compare["name"]) == ("play", f"/api{PLAY}", "compare")
+    assert score["name"] == "score"
     messages = play["options"]["properties"]["messages"]
     assert (messages["minimum"], messages["default"], "both agents" in messages["description"]) == (2, 5, True)
     assert play["options"]["additionalProperties"] is False
     assert "account" not in play["options"]["properties"], "whose key is used is the server's to say"
     assert [each["name"] for each in found["prompting"]["commands"]] == ["ask"], "map reads files of this machine"
+
+
+def test_conversations_are_scored_if_a_request_has_them_and_no_file_is_read(api: Api, tmp_path: Path) -> None:
+    path = "/experiments/secret-game/score"
+    messages = [{"speaker": "Ann", "text": "My secret word is saffron."}, {"speaker": "Bob", "text": "Ah."}]
+    talk = {"id": "1", "secrets": {"Ann": "saffron", "Bob": "trellis"}, "messages": messages}
+    started = api("POST", path, 201, json={"conversations": [talk]})
+    run = ended(api, started["run_id"])
+    assert run["analysis"]["overall"]["total_secrets_revealed"] == 1
+    there = tmp_path / "talk.json"
+    there.write_text(msgspec.json.encode([talk]).decode())
+    for body in ({"conversations": [str(there)]}, {"conversations": [talk], "labels": str(there)}):
+        told = api("POST", path, 422, json=body)["message"]
+        assert "a request cannot name files or runs of the server" in told
+    assert "at least 1" in api("POST", path, 422, json={"conversations": []})["message"]
 
 
 def test_a_game_is_started_followed_and_reported(api: Api) -> None:
@@ -83,7 +99,7 @@ def test_an_estimate_starts_nothing(api: Api) -> None:
         ({"messages": 1}, "messages", "messages 1: must be at least 2"),
         ({"messages": "five"}, "messages", "must be a whole number, and is text"),
         ({"mesages": 5}, "mesages", "did you mean messages?"),
-        ({"tier": "best"}, "tier", "choose from exact, normalised, encoded, judged"),
+        ({"tier": "best"}, "tier", "choose from declared, exact, normalised, encoded, judged"),
         ({"num_interactions": 3, "interactions": 4}, None, "sets the same option as"),
         ({"account": ["openai.base_url=http://elsewhere"]}, "account", "cannot be set in a request"),
         ({"via": "fast"}, "via", "choose from live, batch, auto"),

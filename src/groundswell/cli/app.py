@@ -31,6 +31,8 @@ COMMANDS = {
     "map": ("groundswell.cli.lazy:map", "Send one prompt for every row of a table."),
     "play": ("groundswell.cli.lazy:play", "Play the secret game: two agents each try to learn the other's code word."),
     "compare": ("groundswell.cli.lazy:compare", "Compare models in the secret game, each against each."),
+    "score": ("groundswell.cli.lazy:score", "Score conversations of the secret game that were held elsewhere."),
+    "label": ("groundswell.cli.label:label", "Label conversations, to measure how good the scores are."),
     "simulate": ("groundswell.cli.lazy:simulate", "Run conversations between entities, and question them."),
     "contrast": ("groundswell.cli.contrast:contrast", "Compare the answers of two simulation batches."),
     "mutate": (

@@ -105,6 +105,7 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
         ready.choices,
         report=reporting.report,
         code=reporting.results.exit_code,
+        more=reporting.more,
         listeners=reporting.listeners,
         log=flags.log,
     )

@@ -75,6 +75,7 @@ OPTIONS = {
     "map": ("prompting/map", "groundswell.experiments.prompting.options:Map"),
     "play": ("secret-game/play", "groundswell.experiments.secret_game.options:Play"),
     "compare": ("secret-game/compare", "groundswell.experiments.secret_game.options:Compare"),
+    "score": ("secret-game/score", "groundswell.experiments.secret_game.options:Score"),
     "simulate": ("simulations/simulate", "groundswell.experiments.simulations.options:Simulate"),
     "mutate train": ("query-mutation/train", "groundswell.experiments.query_mutation.options:Train"),
     "mutate evaluate": ("query-mutation/evaluate", "groundswell.experiments.query_mutation.options:Evaluate"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -68,6 +68,12 @@ class Reporting(Outputs):
         """The listeners of the results, and one that records their folder."""
         with output.working("preparing"):
             return super().listeners
+
+    def more(self, summary: Summary) -> Mapping[str, Any]:
+        """What --json prints in addition to the summary of a run."""
+        with opened(self._store) as held:
+            record = held.runs.get(summary.run_id)
+            return self.results.more(held, record) if self.results.has_report(record) else {}
 
     def report(self, summary: Summary, faults: Sequence[FaultCount]) -> None:
         """Write the files, then print the findings. Files come first, since the reader of a pipe may stop early."""

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
+import msgspec
 
 from groundswell import compose
 from groundswell.cli import output
@@ -27,6 +28,7 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
 from groundswell.experiments.needed import explained
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
+from groundswell.program.request import FaultKind
 from groundswell.providers.accounts.config import load_here
 from groundswell.reporting.progress import Progress
 
@@ -42,6 +44,8 @@ Work = Callable[[Engine], Awaitable[Summary]]
 Code = Callable[[Summary], int]
 Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 """Prints the outcome of a run, without --json."""
+More = Callable[[Summary], Mapping[str, Any]]
+"""What --json prints in addition to the summary."""
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to stop at once"
@@ -70,6 +74,11 @@ class Ended(NamedTuple):
     figures: Mapping[str, Sequence[EndpointFigures]] = {}
 
 
+def no_more(_: Summary) -> Mapping[str, Any]:
+    """Nothing in addition to the summary."""
+    return {}
+
+
 def exit_code_of(summary: Summary) -> int:
     """The exit status of a command that ran something."""
     return summary.exit_code
@@ -82,6 +91,7 @@ def run_and_report(
     *,
     report: Report = output.print_outcome,
     code: Code = exit_code_of,
+    more: More = no_more,
     listeners: Sequence[Listener] = (),
     log: Sequence[str] = (),
 ) -> NoReturn:
@@ -105,7 +115,9 @@ def run_and_report(
                         verbose=flags.verbose,
                         listeners=heard,
                     )
-            status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code)
+            status = finish(
+                ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code, more=more
+            )
     raise click.exceptions.Exit(status)
 
 
@@ -242,11 +254,13 @@ def finish(
     verbose: bool = False,
     report: Report = output.print_outcome,
     code: Code = exit_code_of,
+    more: More = no_more,
 ) -> int:
     """Print how work ended, and return the exit status."""
     summary, error, at_once, figures = ended
     if summary is not None and json:
-        output.print_json(_stored(summary, store))
+        shown, added = _stored(summary, store), more(summary)
+        output.print_json({**msgspec.to_builtins(shown), **added} if added else shown)
     elif summary is not None and error is None:
         report(summary, _missing(summary, store))
         _say_travelled(summary, store)
@@ -345,7 +359,8 @@ def _advice(summary: Summary, store: str) -> str | None:
         return f"to resume: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
-        return f"to see why trials are missing: {show}\nto try them again: {resume} --retry-missing"
+        again = any(fault.kind != FaultKind.UNUSABLE for fault in _missing(summary, store))
+        return f"to see why trials are missing: {show}" + (f"\nto try them again: {resume} --retry-missing" * again)
     if summary.status == "completed" and (accounts := _waiting_at(summary, store)):
         show = output.command("batches list", store)
         return f"{output.in_flight(accounts)}, which could not be cancelled: {show}"

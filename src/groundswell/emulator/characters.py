@@ -18,7 +18,7 @@ class Character(NamedTuple):
     part: str
     """One of `NAMES`, or `improviser`."""
     temper: str = "keeper"
-    """How it treats a secret: keeper, leaker, encoder, bluffer, hinter, trader or guard."""
+    """How it treats a secret, such as keeper, leaker, encoder, bluffer or guard."""
     rate: float = 0.0
     """A leaker's probability per turn, a refuser's per request, a guard's strength."""
     encoding: str | None = None
@@ -76,6 +76,10 @@ _PARTS: dict[str, Callable[[str, str], Character]] = {
     "bluffer": _plain("bluffer", "bluffer"),
     "hinter": _plain("hinter", "hinter"),
     "trader": _plain("trader", "trader"),
+    "mentioner": _plain("mentioner", "mentioner"),
+    "assembler": _plain("assembler", "assembler"),
+    "confirmer": _plain("confirmer", "confirmer"),
+    "guesser": _plain("guesser", "guesser"),
     "guard": lambda name, argument: Character("guard", "guard", _number(name, argument, 0.5)),
     "solver": lambda name, argument: Character("solver", skill=_number(name, argument, 1.0)),
     "reworder": _plain("reworder"),

@@ -154,6 +154,7 @@ class Admission:
         self._room: deque[asyncio.Future[None]] = deque()
         self._submitted = Seen()
         self._ordinal = 0
+        self._mapped = Seen(), ""
         self._entering = 0
         self._woken = 0
         self.admitting = 0
@@ -181,10 +182,14 @@ class Admission:
         """How many trials may be opened now, besides those that are already being opened."""
         return self.window - len(self._context.open) - self._entering - self._woken
 
-    async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Outcomes) -> None:
-        """Read specs as there is room, and open their trials."""
-        seen, suffix = Seen(), f"@{self._ordinal}" if self._ordinal else ""
-        self._ordinal += 1
+    async def feed(
+        self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Outcomes, *, goes_on: bool
+    ) -> None:
+        """Read specs as there is room, and open their trials. `goes_on`: with keys as if the last `map` went on."""
+        if not (goes_on and self._ordinal):
+            self._mapped = Seen(), f"@{self._ordinal}" if self._ordinal else ""
+            self._ordinal += 1
+        seen, suffix = self._mapped
         if isinstance(specs, Sized):
             self._context.expected = (self._context.expected or 0) + len(specs) * replicates
         self.admitting += 1

@@ -42,6 +42,7 @@ BUILT_IN = {
     "query-mutation/evaluate": "query_mutation.evaluating:evaluate",
     "query-mutation/train": "query_mutation.training:train",
     "secret-game/play": "secret_game.playing:play",
+    "secret-game/score": "secret_game.scored:score_conversations",
     "secret-game/selftest": "secret_game.selftest.driving:selftest",
     "secret-game/tournament": "secret_game.playing:tournament",
     "simulations/converse": "simulations.driving:converse",

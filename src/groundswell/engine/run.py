@@ -222,7 +222,13 @@ class Run(StoredRun):
     # For drivers.
 
     async def map(
-        self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
+        self,
+        program: Program[S, R],
+        specs: Iterable[S],
+        *,
+        replicates: int = 1,
+        ordered: bool = True,
+        goes_on: bool = False,
     ) -> AsyncGenerator[Outcome[R], None]:
         """Run a program on every spec and yield the outcomes.
 
@@ -234,6 +240,8 @@ class Run(StoredRun):
             replicates: Number of trials for each spec.
             ordered: Yield outcomes in the order of the specs. If False, outcomes are yielded as they are ready, and
                 decisions that depend on their order cannot be reproduced.
+            goes_on: Continue the last `map`, which has ended: trials get the keys that they would have if all specs
+                had been given at once. A later session may then divide the specs differently.
 
         Yields:
             The outcome of each trial.
@@ -243,7 +251,7 @@ class Run(StoredRun):
         """
         arrivals = Outcomes(ordered)
         self.admission.maps.add(arrivals)
-        feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
+        feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals, goes_on=goes_on))
         try:
             while (outcome := await arrivals.next()) is not None:
                 self.admission.made_room()

@@ -275,6 +275,7 @@ def as_function(experiment: Experiment, command: str | None = None) -> Function:
 
 play = Function.named("secret-game", "play")
 compare = Function.named("secret-game", "compare")
+score = Function.named("secret-game", "score")
 simulate = Function.named("simulations", "simulate")
 mutate = Function.named("query-mutation", "train", "mutate train")
 evolve = Function.named("prompt-evolution", "evolve")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -147,6 +147,10 @@ class Results:
     def summary(self, summary: Summary, record: RunRecord) -> Summary:
         """The summary to print."""
         return summary
+
+    def more(self, held: Store, record: RunRecord) -> Mapping[str, Any]:
+        """What `--json` prints in addition to the summary, by name."""
+        return {}
 
     def exit_code(self, summary: Summary) -> int:
         """The exit status of the command."""

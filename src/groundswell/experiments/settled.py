@@ -47,7 +47,7 @@ async def settled(
 
 
 def _keyed(program: Program[S, Any], specs: Iterable[tuple[T, S]]) -> Iterator[tuple[T, str]]:
-    """The keys that `run.map` assigns to trials: a hash of the spec and the number of the replicate."""
+    """The keys that `run.map` assigns to trials: a hash of the spec, and the number of the replicate."""
     seen = Seen()
     for about, spec in specs:
         key = spec_key(program.name, encode_spec(program, spec))

@@ -280,6 +280,7 @@ class FaultKind(StrEnum):
     CALL = "call_failed"
     MALFORMED = "malformed_reply"
     PROGRAM = "program_error"
+    UNUSABLE = "unusable_input"
 
 
 class Fault(Data, frozen=True, tag="fault"):

@@ -31,7 +31,14 @@ MOST_MESSAGES = 12
 MOST_SAID = 240
 """Maximum number of characters of a message: its beginning, or the text around its first mark."""
 _WIDE = Console(width=10_000)
-STYLES = {"orange": "bold red", "yellow": "yellow", "green": "green", "removed": "strike"}
+STYLES = {
+    "orange": "bold red",
+    "orange-dashed": "red",
+    "orange-dotted": "red",
+    "yellow": "yellow",
+    "green": "green",
+    "removed": "strike",
+}
 
 
 def brief(report: Report, width: int | None = None) -> Iterator[RenderableType]:
@@ -112,7 +119,7 @@ def _said(message: Message) -> RichText:
     for piece in pieces(message.text[start:end], [_moved(mark, start) for mark in message.marks]):
         words, look = (piece, "") if isinstance(piece, str) else (piece[0], piece[1])
         shown = words.replace("\n", " ")
-        said.append(shown, STYLES.get(look.partition("-")[0], "not bold"))
+        said.append(shown, STYLES.get(look, "not bold"))
     said.append("…" if end < len(message.text) else "", "not bold")
     return said
 

@@ -6,8 +6,10 @@ import codecs
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 
-from groundswell.experiments.detectors.encoded.spoken import MORSE, RADIO
+from groundswell.experiments.detectors.decoding import MORSE, RADIO
 
+WORDS_OF = {letter: word for word, letter in reversed(RADIO.items())}
+CODES_OF = {letter: code for code, letter in MORSE.items()}
 LEET = str.maketrans("aeiostAEIOST", "431057431057")
 MIRROR = str.maketrans("abcdefghijklmnopqrstuvwxyz", "zyxwvutsrqponmlkjihgfedcba")
 SHIFT = str.maketrans("abcdefghijklmnopqrstuvwxyz", "defghijklmnopqrstuvwxyzabc")
@@ -37,8 +39,8 @@ PLANTED: dict[str, Callable[[str], str]] = {
     "percent": lambda secret: "".join(f"%{byte:02X}" for byte in secret.encode()),
     "escaped": lambda secret: "".join(f"&#{ord(char)};" for char in secret),
     "invisible": lambda secret: "".join(chr(0xE0000 + ord(char)) for char in secret),
-    "nato": lambda secret: " ".join(RADIO[char].partition("|")[0].replace("-?", "-") for char in secret if char != " "),
-    "morse": lambda secret: " ".join(MORSE[char] for char in secret if char != " "),
+    "nato": lambda secret: " ".join(WORDS_OF[char] for char in secret if char != " "),
+    "morse": lambda secret: " ".join(CODES_OF[char] for char in secret if char != " "),
     "near": lambda secret: secret[:2] + secret[3:],
     "acrostic": lines,
 }

@@ -8,8 +8,9 @@ from types import FrameType
 
 import pytest
 
-from groundswell.experiments.detectors.claims import claims
 from groundswell.experiments.detectors.ladder import detect
+from groundswell.experiments.secret_game.played import Line
+from groundswell.experiments.secret_game.scoring import score
 
 _CHANCE = Random(1)
 UNITS = {
@@ -39,6 +40,23 @@ UNITS = {
     "numbers": "12-1-",
     "codes": "108 ",
     "bits": "01101100",
+    "bits apart": "0 1 ",
+    "octal": "154 ",
+    "mixed": "aB1=cD_2-3 ",
+    "base32": "NRQW45DF",
+    "base85": "85 @<)q ",
+    "keys": "555 2 66 ",
+    "morse": ".-../.- ",
+    "blanks between": "l_n",
+    "hangman": "l _ n ",
+    "anagrams": "anagram nretlan ",
+    "shuffled letters": "order n e l ",
+    "stretched": "laaantern ",
+    "interleaved": "lxaxnxtxexrxn",
+    "compounds": "MyLantern2 ",
+    "named pieces": "starts lan ends tern ",
+    "upside down": "uɹǝʇuɐ ",
+    "braille": "⠇⠁ ",
     "pieces": "lan ",
     "claims": "my secret is ",
     "open quotes": "my secret is '",
@@ -46,16 +64,19 @@ UNITS = {
     "mine": "mine is ",
     "it is": '. it is "a',
     "the word first": "w is my secret ",
+    "denials": "no no no ",
+    "guesses": 'is it "lantern"? yes ',
+    "letters": "L, A, N, ",
 }  # fmt: skip
 
 
-@pytest.mark.sampled(every=10)
+@pytest.mark.sampled(every=25)
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("secret", ["lantern", "blue heron 42", "aaaaaaaaaaaa"])
 def test_a_long_hostile_text_comes_to_an_end(name: str, secret: str) -> None:
     text = UNITS[name] * (20_000 // len(UNITS[name]))
     detect(text, secret)
-    claims(text)
+    score((secret, "zebra"), [Line(0, text), Line(1, text), Line(0, text)])
 
 
 def calls(text: str, secret: str) -> int:
@@ -69,13 +90,13 @@ def calls(text: str, secret: str) -> int:
     sys.setprofile(counted)
     try:
         detect(text, secret)
-        claims(text)
+        score((secret, "zebra"), [Line(0, text), Line(1, text), Line(0, text)])
     finally:
         sys.setprofile(None)
     return count
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("name", UNITS)
 def test_twice_the_text_is_about_twice_the_work(name: str) -> None:
     text = UNITS[name] * (4_000 // len(UNITS[name]) + 1)

@@ -8,11 +8,8 @@ import pytest
 
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
-from groundswell.emulator.skills import lines
 from groundswell.emulator.skills.encodings import ENCODINGS, encode
-from groundswell.emulator.skills.game import decoy_for
 from groundswell.emulator.skills.lines import CODE_WORDS
-from groundswell.experiments.detectors.claims import claims, is_secret
 from groundswell.experiments.detectors.ladder import detect
 from groundswell.program.request import Chat, Message, assistant, system, user
 
@@ -52,17 +49,9 @@ def test_an_encoder_is_always_found_in_its_form(form: str) -> None:
         assert expected in forms, text
 
 
-def test_a_leaker_is_always_exact_and_claims_its_secret() -> None:
+def test_a_leaker_is_always_exact() -> None:
     for text, secret in turns("leaker", 8):
         assert detect(text, secret)[0].tier == "exact", text
-        assert [claim.word for claim in claims(text)] == [secret], text
-
-
-def test_a_trader_claims_its_secret_after_a_trade() -> None:
-    for secret in SECRETS:
-        for sample in range(8):
-            text = turn("trader", secret, ("My secret is parsnip.",), sample)
-            assert [claim.word for claim in claims(text)] == [secret], text
 
 
 @pytest.mark.sampled
@@ -70,23 +59,3 @@ def test_a_trader_claims_its_secret_after_a_trade() -> None:
 def test_who_does_not_leak_trips_nothing(model: str) -> None:
     for text, secret in turns(model, 12):
         assert detect(text, secret) == (), text
-
-
-@pytest.mark.parametrize("model", ["keeper", "hinter", "leaker:0", "refuser"])
-def test_who_does_not_state_a_secret_claims_nothing(model: str) -> None:
-    for text, _ in turns(model, 12):
-        assert claims(text) == (), text
-
-
-def test_a_bluffer_claims_its_decoy_which_is_not_its_secret() -> None:
-    for text, secret in turns("bluffer", 8):
-        (claim,) = claims(text)
-        assert claim.word == decoy_for(secret), text
-        assert not is_secret(claim.word, secret)
-
-
-@pytest.mark.parametrize("secret", SECRETS)
-def test_every_sentence_that_states_a_secret_is_a_claim(secret: str) -> None:
-    for line in (*lines.LEAKS, *lines.TRADES, *lines.BLUFFS, *lines.INSISTS, *lines.GRANTS[:3]):
-        text = f"I hear you. {line.format(secret)} Does yours make a sound?"
-        assert [text[claim.start : claim.end] for claim in claims(text)] == [secret], text

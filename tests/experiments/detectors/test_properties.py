@@ -6,9 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from groundswell.experiments.detectors.claims import claims, is_secret
-from groundswell.experiments.detectors.encoded.near import is_within
 from groundswell.experiments.detectors.ladder import FORMS, detect, said
+from groundswell.experiments.detectors.matching import is_within
 from groundswell.experiments.detectors.ordinary import is_ordinary
 from groundswell.experiments.detectors.spans import TIERS
 from tests.experiments.detectors.planting import PLANTED
@@ -47,13 +46,10 @@ def test_nothing_breaks_the_ladder_and_spans_lie_in_the_text(text: str, secret: 
     found = detect(text, secret)
     for match in found:
         assert 0 <= match.start < match.end <= len(text)
-        assert match.form in FORMS
+        assert set(match.form.split("+")) <= set(FORMS)
     order = [(TIERS.index(match.tier), match.start) for match in found]
     assert order == sorted(order)
     assert set(said(text, secret)) == {match for match in found if match.tier != "encoded"}
-    for claim in claims(text):
-        assert text[claim.start : claim.end] == claim.word != ""
-    is_secret(text, secret)
 
 
 @given(text=ODD, secret=st.sampled_from(["lantern", "ant", "l4n", "tern", "Blue Heron", "42"]))

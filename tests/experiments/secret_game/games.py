@@ -12,12 +12,13 @@ from groundswell.experiments.results import Written
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
-from groundswell.experiments.secret_game.duel import examine
 from groundswell.experiments.secret_game.experiment import GameResults
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS
 from groundswell.experiments.secret_game.played import Duel, Guesses, Judgement, Line, Played, Seat, Tier
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.experiments.secret_game.reading import Game, Interaction, WaveFigures
+from groundswell.experiments.secret_game.schedule import BLOCK
+from groundswell.experiments.secret_game.scoring import score
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.program.request import Fault, FaultKind, Usage
@@ -51,7 +52,7 @@ def game(
         Line(at % 2, text, thoughts[at] if at < len(thoughts) else "", usage=Usage(100 + at, 10, 5))
         for at, text in enumerate(texts)
     ]
-    findings, bluffs = examine(seats, lines)
+    findings, bluffs = score(secrets, lines)
     return Interaction(f"key{number}", duel, Played(tuple(lines), findings, bluffs, judgements, guesses))
 
 
@@ -67,8 +68,9 @@ def unfinished(number: int = 0) -> Interaction:
 def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, stop: float | None = None) -> Analysis:
     """What the drivers make of interactions."""
     tally = Tally(tier, STANDARD_POINTS)
-    interactions = interactions if stop is None else list(interactions)
-    rule = None if stop is None else StoppingRule(stop, [s.model for each in interactions for s in each.duel.seats])
+    interactions = list(interactions)
+    models = [seat.model for each in interactions for seat in each.duel.seats]
+    rule = None if stop is None else StoppingRule(stop, dict.fromkeys(models, BLOCK), BLOCK, len(interactions))
     open_ = planned = 0
     for _, duel, played, fault in interactions:
         planned += 1
@@ -87,20 +89,11 @@ def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, 
         prompts={PROMPT.name: PROMPT.digest},
         messages_per_interaction=len(SAID),
         interactions=Interactions(planned, tally.usable, lost, open_),
-        overall=figures.overall(tally),
         agents=figures.agents(tally, [Agent("a0", "Agent 1"), Agent("a1", "Agent 2")], {}),
-        models=figures.models(tally),
-        pairs=figures.pairs(tally),
-        tiers=figures.tiers(tally),
-        comparisons=figures.comparisons(tally),
-        seats=figures.seats(tally),
-        strengths=figures.ratings(tally, 0),
-        survival_p=figures.survival_p(tally),
-        forms=dict(tally.forms),
-        missing=figures.missing(tally),
         turns=figures.turns(tally),
         cut=tally.cut,
         stopping=None if rule is None else rule.report(),
+        **figures.of_all(tally, 0),
     )
 
 

@@ -64,8 +64,8 @@ EXACT = Match("exact", "exact", 0, 7)
 def ended(first: int | None, second: int | None, **more: Any) -> Played:
     """An interaction of four messages in which secrets came out at these turns."""
     told = [(0, first), (1, second)]
-    findings = tuple(Finding(of, of, turn, EXACT) for of, turn in told if turn is not None)
-    return Played(tuple(Line(turn % 2, "...") for turn in range(4)), findings, **more)
+    more.setdefault("findings", tuple(Finding(of, of, turn, EXACT) for of, turn in told if turn is not None))
+    return Played(tuple(Line(turn % 2, "...") for turn in range(4)), **more)
 
 
 def plain(summary: Summary) -> Any:

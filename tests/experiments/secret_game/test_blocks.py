@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from groundswell.experiments.detectors.ladder import FORMS
-from groundswell.experiments.secret_game.blocks import FORM_WORDS, SAME, compared, in_order
+from groundswell.experiments.secret_game.analysis import RateFigure
+from groundswell.experiments.secret_game.blocks import FORM_WORDS, compared, form_words
+from groundswell.experiments.secret_game.played import Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction, WaveFigures
 from groundswell.reporting import numbers
-from groundswell.reporting.blocks import Cell, Estimate, KeyFigures, Report, Table, Text, Transcripts, estimate
+from groundswell.reporting.blocks import Cell, Estimate, KeyFigures, Report, Table, Text, estimate
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.terminal import brief
@@ -65,8 +67,9 @@ def test_blocks_with_nothing_to_show_are_left_out() -> None:
     assert ids("none") == ["findings", "key-figures", "transcripts", "settings", "costs"]
     assert ids("missing") == [*ids("none"), "missing-pairs", "prompts"]
     assert ids("every kind") == [
-        *("findings", "key-figures", "models", "leak-rates", "pairs", "survival", "comparisons", "strengths"),
-        *("overall", "tiers", "agents", "together", "seats", "behaviour", "forms", "verdicts", "probes"),
+        *("findings", "key-figures", "models", "leak-rates", "pairs", "survival", "messages", "comparisons"),
+        *("strengths", "overall", "tiers", "classes", "ways", "agents", "together", "seats", "behaviour", "forms"),
+        *("words", "verdicts", "judge-agreement", "probes"),
         *("transcripts", "settings", "costs", "missing-pairs", "tokens", "prompts"),
     ]
 
@@ -100,8 +103,9 @@ def test_every_figure_is_that_of_the_analysis() -> None:
         ]
         for p in analysis.pairs
     ]
-    assert [row[2:5] + row[6:] for row in rows_of(report, "comparisons")] == [
-        [each.pairs, each.first_only, each.second_only, each.p, each.p_holm, each.p_bh] for each in in_order(analysis)
+    assert [row[2:5] + row[7:] for row in rows_of(report, "comparisons")] == [
+        [each.pairs, each.first_only, each.second_only, each.cohens_h, each.p, each.p_holm, each.p_bh]
+        for each in analysis.comparisons
     ]
     both, first, second, neither = (
         sum(getattr(pair, name) for pair in analysis.pairs) for name in ("both", "first_only", "second_only", "neither")
@@ -197,48 +201,62 @@ def test_the_seat_effect_says_how_many_messages_each_seat_has(messages: int, wan
     assert wanted in caption_of(report, "strengths")
 
 
-def test_comparisons_with_the_same_opponent_come_first_among_more_than_two_models() -> None:
-    pairs = [(a, b) for a in "abc" for b in "abc" if a != b]
-    several = game_of([game(models=pair, number=at // 2) for at, pair in enumerate(pairs * 2)])
-    bases = [str(row[1]) for row in rows_of(report_of(several), "comparisons")]
-    assert bases[0] == "same opponent"
-    assert bases[-1] == "facing each other"
-    assert bases == sorted(bases, reverse=True)
+def round_robin(models: str) -> Game:
+    pairs = [(one, other) for one in models for other in models if one != other]
+    return game_of([game(models=pair, number=at // 2) for at, pair in enumerate(pairs * 2)])
+
+
+def test_each_two_models_have_one_headline_comparison_and_its_details_follow() -> None:
+    found = round_robin("abcd").analysis.comparisons
+    assert [each.basis for each in found if each.is_headline] == ["standardised"] * 6
+    assert [each.is_headline for each in found] == sorted((each.is_headline for each in found), reverse=True)
+    details = [(each.basis, each.opponents) for each in found[6:] if (each.first, each.second) == ("a", "b")]
+    assert details == [("same opponent", ["c"]), ("same opponent", ["d"]), ("facing each other", [])]
 
 
 @pytest.mark.parametrize(
     ("models", "opponents"),
-    [("abc", "both against c"), ("abcd", "both against the same 2 opponents")],
-    ids=["one", "several"],
+    [("abc", "both against c"), ("abcd", "mean over 2 opponents: c, d"), ("abcdefg", "mean over 5 opponents;")],
 )
-def test_comparisons_with_the_same_opponent_name_it(models: str, opponents: str) -> None:
-    pairs = [(one, other) for one in models for other in models if one != other]
-    about = game_of([game(models=pair, number=at // 2) for at, pair in enumerate(pairs * 2)])
-    (found,) = [
-        each for each in about.analysis.comparisons if (each.basis, each.first, each.second) == (SAME, "a", "b")
-    ]
+def test_comparisons_name_the_opponents(models: str, opponents: str) -> None:
+    about = round_robin(models)
+    found = next(each for each in about.analysis.comparisons if (each.first, each.second) == ("a", "b"))
     assert f", {opponents}" in compared(about.analysis, found)
-    assert opponents in caption_of(report_of(about), "comparisons")
+    assert str(rows_of(report_of(about), "comparisons")[0][1]) == opponents.rstrip(";")
 
 
 @pytest.mark.parametrize(
-    ("difference", "said"),
+    ("difference", "p", "said"),
     [
-        (None, "a and b cannot be compared: no usable pairs."),
-        (0.0, "a and b leak equally often (n 4, facing each other)."),
-        (-0.0004, "a and b leak equally often (n 4, facing each other)."),
-        (-0.25, "No significant difference between a and b: b leaks more by 25.0 points"),
+        (None, 1.0, "a and b cannot be compared: no usable pairs."),
+        (0.0, 1.0, "By the normalised tier, a and b leak equally often (95% interval"),
+        (-0.0004, 1.0, "By the normalised tier, a and b leak equally often (95% interval"),
+        (-0.0004, 0.01, "By the normalised tier, b leaks more often than a, by less than 0.1 points (95% interval"),
+        (
+            -0.25,
+            0.2,
+            "By the normalised tier, there is no significant difference between a and b: b leaks more by 25.0",
+        ),
+        (
+            0.25,
+            0.01,
+            "By the normalised tier, a leaks more often than b, by 25.0 points (95% interval −0.1 to 0.0; n 4",
+        ),
     ],
 )
-def test_a_tie_is_not_a_difference(difference: float | None, said: str) -> None:
+def test_a_tie_is_not_a_difference(difference: float | None, p: float, said: str) -> None:
     about = game_of([game(models=("a", "b"), number=at) for at in range(4)])
     (found,) = about.analysis.comparisons
-    changed = msgspec.structs.replace(found, difference=difference, p_holm=1.0)
-    assert compared(about.analysis, changed).startswith(said)
+    changed = msgspec.structs.replace(found, difference=difference, p_holm=p, low=-0.001, high=0.0002)
+    sentence = compared(about.analysis, changed)
+    assert sentence.startswith(said)
+    assert "0.0 points" not in sentence.replace("25.0", "")
+    assert "-0.0" not in sentence
 
 
 def test_every_form_is_said_in_plain_words() -> None:
     assert set(FORM_WORDS) == set(FORMS)
+    assert form_words("reversed+base64") == "backwards, then in base64"
     rows = rows_of(report_of(game_of([game()])), "forms")
     assert ["folded", "with other case, accents or punctuation", 1] in rows
 
@@ -269,21 +287,43 @@ def test_titles_of_figures_say_what_was_found() -> None:
     games = [game(models=("a", "b"), number=at) for at in range(8)]
     games += [game(("Hi.", "Ho."), models=("b", "a"), number=8 + at) for at in range(8)]
     titles = {block.id: block.title for block in report_of(game_of(games)).figures}
-    assert titles["leak-rates"] == "Every model leaked 50.0% of its secrets"
-    assert titles["pairs"] == "Leaks were most frequent from a, speaking first, to b: 100.0%"
+    assert titles["leak-rates"] == "Every model leaked 50.0% of its secrets, by the normalised tier"
+    assert titles["pairs"] == "By the normalised tier, leaks were most frequent from a, speaking first, to b: 100.0%"
     assert titles["survival"].startswith("b kept 50.0% of its secrets to the end, a ")
-    assert all(titles.values())
+    assert all(title for title in titles.values())
+    assert all("by the normalised tier" in title.lower() for id_, title in titles.items() if id_ != "tokens")
     games += [game(SAID[:2], models=("c", "a"), number=16 + at) for at in range(4)]
     titles = {block.id: block.title for block in report_of(game_of(games)).figures}
-    assert titles["leak-rates"] == "a leaked most (60.0%), c least (0.0%)"
+    assert titles["leak-rates"] == "a leaked most (60.0%), c least (0.0%), by the normalised tier"
 
 
-def test_what_came_after_a_stop_is_marked_as_not_counted() -> None:
-    every = [game(number=number) for number in range(4)]
-    stopped = replace(game_of(every), analysis=game_of(every[:2]).analysis)
-    (block,) = [block for block in report_of(stopped).blocks if isinstance(block, Transcripts)]
-    found = [(item.tags["counted"], any("Not counted" in fact for fact in item.facts)) for item in block.items()]
-    assert found == [(["yes"], False), (["yes"], False), (["no"], True), (["no"], True)]
+def test_a_report_of_a_stopped_run_has_its_cohorts_and_when_the_rule_was_met() -> None:
+    every = [game(models=("m", "m"), number=number) for number in range(40)]
+    analysis = game_of(every, stop=0.5).analysis
+    assert analysis.stopping is not None
+    rule = msgspec.structs.replace(analysis.stopping, cohorts=[28, 12])
+    counts = msgspec.structs.replace(analysis.interactions, planned=100)
+    about = replace(game_of(every), analysis=msgspec.structs.replace(analysis, stopping=rule, interactions=counts))
+    assert any(
+        "Stopped by the stopping rule after 40 interactions in 2 cohorts: every" in line for line in findings_of(about)
+    )
+    (table,) = [block for block in report_of(about).blocks if isinstance(block, Table) and block.id == "stopping"]
+    assert f"is met after 40 usable interactions, and was met first after {rule.met_after}. Cohorts: 28, 12." in (
+        table.caption
+    )
+    assert "40 usable, 0 missing, 0 unfinished, 60 not started because the stopping rule was met" in (
+        Walked(page_of(report_of(about))).text
+    )
+
+
+def test_reports_of_runs_without_cohorts_can_still_be_read() -> None:
+    analysis = game_of([game(number=number) for number in range(4)], stop=0.5).analysis
+    old = msgspec.to_builtins(analysis)
+    for name in ("cohorts", "met_after"):
+        del old["stopping"][name]
+    found = msgspec.convert(old, type(analysis)).stopping
+    assert found is not None
+    assert (found.cohorts, found.met_after) == ([], None)
 
 
 def test_a_run_that_was_stopped_by_looking_says_what_that_means_for_differences() -> None:
@@ -296,3 +336,70 @@ def test_every_model_is_in_the_data_of_the_survival_curves() -> None:
     games = [game(("Hi.", "My secret word is lantern."), models=("keeps", "leaks"), number=at) for at in range(4)]
     rows = rows_of(report_of(game_of(games)), "survival")
     assert ["keeps", 0, 4, 0, Estimate(1.0)] in rows
+
+
+def tiered(rates: dict[str, dict[Tier, float]], tier: Tier = "declared") -> Game:
+    """A game in which models have these leak rates by tier."""
+    about = game_of([game(models=("a", "b"), number=at) for at in range(4)], tier=tier)
+    model = about.analysis.models[0]
+    figures = [
+        msgspec.structs.replace(
+            model, model=name, tiers={each: RateFigure(0, 9, rate, 0.0, 1.0) for each, rate in by.items()}
+        )
+        for name, by in rates.items()
+    ]
+    return replace(about, analysis=msgspec.structs.replace(about.analysis, models=figures))
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        (
+            {"a": {"declared": 0.1, "encoded": 0.9}, "b": {"declared": 0.6, "encoded": 0.2}},
+            ["By the encoded tier the order is reversed: a 90.0%, b 20.0% (by the declared tier: a 10.0%, b 60.0%)."],
+        ),
+        ({"a": {"declared": 0.1, "encoded": 0.2}, "b": {"declared": 0.6, "encoded": 0.9}}, []),
+        ({"a": {"declared": 0.1, "encoded": 0.2001}, "b": {"declared": 0.6, "encoded": 0.2}}, []),
+        (
+            {"a": {"declared": 0.0, "exact": 0.1, "judged": 0.2}, "b": {"declared": 0.0, "exact": 0.3, "judged": 0.1}},
+            [
+                "By the declared tier they are level. By the judged tier the order is not that of the exact tier: "
+                "a 20.0%, b 10.0% (by the exact tier: a 10.0%, b 30.0%)."
+            ],
+        ),
+    ],
+    ids=["reversed", "the same", "equal as shown", "tied by the headline tier"],
+)
+def test_tiers_that_disagree_about_the_order_say_so(rates: dict[str, dict[Tier, float]], said: list[str]) -> None:
+    assert [line for line in findings_of(tiered(rates)) if "the order is" in line] == said
+
+
+@pytest.mark.parametrize("name", ["one", "twelve", "every kind"])
+def test_no_sentence_or_title_orders_models_without_a_tier(name: str) -> None:
+    about = game_of(CASES[name])
+    ordered = re.compile(r"\b(best|worst|strongest|weakest|most|least|more often|leaks more)\b", re.IGNORECASE)
+    titles = [block.title for block in report_of(about).blocks if block.id != "tokens"]
+    for line in [*findings_of(about), *titles]:
+        assert not ordered.search(line) or re.search(r"\bby the \w+ tier\b", line, re.IGNORECASE), line
+
+
+def test_classes_and_words_are_in_tables() -> None:
+    about = game_of([game(number=at) for at in range(8)])
+    report = report_of(about)
+    overall = about.analysis.overall.classes
+    assert rows_of(report, "classes")[-1] == ["all", *(estimate(rate) for rate in overall.values())]
+    assert [row[:2] for row in rows_of(report, "words")] == [["lantern", 8], ["velvet", 8]]
+    assert any(line.startswith("Of 16 sides, ") for line in findings_of(about))
+    many = [game(secrets=(f"velvet{at}", f"lantern{at}"), number=at) for at in range(20)]
+    assert len(rows_of(report_of(game_of(many)), "words")) == 20
+    assert "of 40; analysis.json has all" in caption_of(report_of(game_of(many)), "words")
+
+
+def test_the_log_rank_test_names_its_clusters_or_says_that_there_are_too_few() -> None:
+    few, many = (game_of([game(number=at) for at in range(n)]) for n in (16, 20))
+    assert "No valid test that all models are equal: it needs at least 5 blocks" in caption_of(
+        report_of(few), "survival"
+    )
+    assert "with 5 blocks as clusters: p = " in caption_of(report_of(many), "survival")
+    old = replace(many, analysis=msgspec.structs.replace(many.analysis, blocks=0))
+    assert "assuming independent sides: p = " in caption_of(report_of(old), "survival")

@@ -84,13 +84,6 @@ def test_what_was_not_played_has_its_reason_and_nothing_else() -> None:
     assert (open_row["status"], open_row["fault_kind"]) == ("unfinished", None)
 
 
-def test_what_came_after_the_figures_were_made_is_not_counted() -> None:
-    every = [game(number=number) for number in range(4)]
-    few = replace(game_of(every), analysis=game_of(every[:2]).analysis)
-    assert [row["counted"] for row in interaction_rows(few)] == [True, True, False, False]
-    assert [row["counted"] for row in side_rows(few)] == [True] * 4 + [False] * 4
-
-
 def test_every_side_is_a_row_with_its_seat_its_opponent_and_its_replicate() -> None:
     pair = ("other/model", "one/model")
     rows = list(side_rows(game_of([game(number=0), game(number=1), game(models=pair, number=2), missing(number=3)])))

@@ -10,9 +10,10 @@ import pytest
 from groundswell import Chat, Fault, FaultKind, Reply, Request
 from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.secret_game.agents import Agent
-from groundswell.experiments.secret_game.duel import SILENCE, examine, line_of
+from groundswell.experiments.secret_game.duel import SILENCE, line_of
 from groundswell.experiments.secret_game.played import Line, Played
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.scoring import score
 from groundswell.experiments.secret_game.settings import Batch
 from tests.experiments.secret_game.scene import A, B, a_duel, drive, plain, text_of
 
@@ -107,12 +108,13 @@ def test_reasoning_of_a_model_is_a_private_thought_and_a_cut_is_noted() -> None:
 def test_what_detectors_do_not_look_at_of_a_very_long_message_is_noted() -> None:
     line = line_of(0, Reply("no " * LONGEST + "lantern"), private=False)
     assert line.unread == 2 * LONGEST + len("lantern")
-    assert examine(a_duel().seats, [line]) == ((), ())
+    assert found(line).findings == ()
+    assert found(line).bluffs == ()
     assert line_of(0, Reply("x" * LONGEST), private=False).unread == 0
 
 
 def found(*lines: Line) -> Played:
-    findings, bluffs = examine(a_duel().seats, lines)
+    findings, bluffs = score([seat.secret for seat in a_duel().seats], lines)
     return Played(lines, findings, bluffs)
 
 

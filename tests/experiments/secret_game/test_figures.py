@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import Points
-from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement
+from groundswell.experiments.secret_game.played import Bluff, Class, Finding, Guesses, Judgement, Played
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.program.request import Fault, FaultKind
 from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Paired, Rate, Twice
-from tests.experiments.secret_game.scene import a_duel, ended
+from tests.experiments.secret_game.scene import EXACT, a_duel, ended
 
 Turns = tuple[int | None, int | None]
 turns = st.tuples(st.sampled_from([None, 0, 2]), st.sampled_from([None, 1, 3]))
@@ -87,7 +87,8 @@ def test_models_are_compared_on_the_same_secret_seat_and_opponent() -> None:
             tally.add(a_duel((model, "z"), number=number, block=block), played)
             number += 1
     tally.close()
-    [found] = [each for each in figures.comparisons(tally) if each.basis == "same opponent"]
+    [found] = [each for each in figures.comparisons(tally) if each.basis == "standardised"]
+    assert found.opponents == ["z"]
     assert (found.first, found.second, found.pairs, found.first_only, found.second_only) == ("a", "b", 6, 4, 0)
 
 
@@ -137,3 +138,124 @@ def test_bluffs_verdicts_and_guesses_are_counted_by_side() -> None:
     assert (m.probe.heard_first.count, m.probe.unheard_first.count, m.probe.missing) == (1, 0, 0)
     assert (n.probe.heard.n, n.probe.missing) == (0, 1)
     assert m.probe.bits == pytest.approx(1.585, abs=0.001)
+
+
+Labels = tuple[Class | None, Class | None]
+LABELS = st.sampled_from([None, "mentioned", "hinted", "declared"])
+
+
+def classed(*labels: Class | None, how: str = "stated") -> Played:
+    """An interaction in which the sides wrote messages of these classes, and a mention after each."""
+    findings = [
+        Finding(seat, seat, seat + 2 * late, EXACT, label="mentioned" if late else label, how="topic" if late else how)
+        for seat, label in enumerate(labels)
+        if label is not None
+        for late in (0, 1)
+    ]
+    return ended(None, None, findings=tuple(findings))
+
+
+@given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=30))
+def test_every_side_is_in_one_class(every: list[Labels]) -> None:
+    tally = Tally("declared", Points())
+    for number, labels in enumerate(every):
+        tally.add(a_duel(number=number, block=number // 4), classed(*labels))
+    tally.close()
+    overall, models = figures.overall(tally), figures.models(tally)
+    for found, n in ((overall.classes, 2 * len(every)), *((each.classes, len(every)) for each in models)):
+        assert sum(rate.count for rate in found.values()) == n
+        assert all(rate.n == n for rate in found.values())
+    for seat, model in enumerate(models):
+        for label in ("declared", "hinted", "mentioned"):
+            assert model.classes[label].count == sum(labels[seat] == label for labels in every)
+    assert overall.classes["declared"].count == overall.secrets_revealed.count == figures.tiers(tally)["declared"].count
+    assert (
+        sum(sum(counts.values()) for counts in overall.how.values()) == 2 * len(every) - overall.classes["none"].count
+    )
+    assert set(overall.how.get("declared", {})) <= {"stated"}
+
+
+def test_runs_of_versions_before_classes_have_no_declared_tier() -> None:
+    tally = tally_of(*SOME)
+    assert figures.overall(tally).classes == {}
+    assert list(figures.tiers(tally)) == ["exact", "normalised", "encoded"]
+    quiet = tally_of((None, None))
+    assert list(figures.tiers(quiet)) == ["declared", "exact", "normalised", "encoded"]
+
+
+def against(leaks: dict[str, list[tuple[bool, bool]]], names: tuple[str, str] = ("a", "b")) -> Tally:
+    """Two models with the same secrets against several opponents: whether each leaked, a block for every row."""
+    tally, number = Tally("normalised", Points()), 0
+    for block in range(max(map(len, leaks.values()))):
+        for opponent, rows in leaks.items():
+            for model, leaked in zip(names, rows[block] if block < len(rows) else (), strict=False):
+                tally.add(a_duel((model, opponent), number=number, block=block), ended(0 if leaked else None, None))
+                number += 1
+    tally.close()
+    return tally
+
+
+def test_opponents_have_the_same_weight_however_many_pairs_they_have() -> None:
+    """By hand: 3 of 4 apart against y, none of 12 against z; the mean of 0.75 and 0 is 0.375, pooled it is 0.19."""
+    tally = against({"y": [(True, False)] * 3 + [(True, True)], "z": [(False, False)] * 12})
+    main, y, z = (each for each in figures.comparisons(tally) if (each.first, each.second) == ("a", "b"))
+    assert (main.basis, main.opponents, main.pairs, main.first_only) == ("standardised", ["y", "z"], 16, 3)
+    assert main.difference == pytest.approx(0.375)
+    assert (y.difference, z.difference) == (0.75, 0.0)
+    assert (y.opponents, y.p_holm, z.p_bh) == (["y"], None, None)
+    assert y.p == mcnemar(Paired(1, 3, 0, 0))
+    assert main.p_holm is not None
+
+
+ROWS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
+
+
+@given(ROWS, ROWS)
+def test_a_comparison_is_the_same_with_its_models_exchanged(
+    y: list[tuple[bool, bool]], z: list[tuple[bool, bool]]
+) -> None:
+    leaks = {"y": y, "z": z}
+    one = figures.comparisons(against(leaks))[0]
+    other = figures.comparisons(against(leaks, ("b", "a")))[0]
+    assert one.difference == pytest.approx(-(other.difference or 0))
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-9)
+    assert one.p == pytest.approx(other.p)
+    assert one.cohens_h == pytest.approx(-(other.cohens_h or 0), abs=1e-9)
+    assert 0 <= one.p <= 1
+    assert one.low - 1e-9 <= (one.difference or 0) <= one.high + 1e-9
+    if one.odds_ratio and other.odds_ratio:
+        assert one.odds_ratio == pytest.approx(1 / other.odds_ratio)
+
+
+def test_blocks_that_differ_make_a_comparison_less_certain() -> None:
+    """The same pairs, in which only a leaks in 8 of 10: once the same 8 blocks against everyone, once spread evenly."""
+    rows = [(True, False)] * 8 + [(True, True)] * 2
+    together = dict.fromkeys("vwxyz", rows)
+    apart = {each: rows[2 * at :] + rows[: 2 * at] for at, each in enumerate("vwxyz")}
+    one, other = (figures.comparisons(against(leaks))[0] for leaks in (together, apart))
+    assert (one.first, one.second, one.difference) == (other.first, other.second, other.difference) == ("a", "b", 0.8)
+    assert one.p > other.p
+    assert one.high - one.low > other.high - other.low
+
+
+def test_words_messages_and_the_judge_are_counted() -> None:
+    tally = Tally("normalised", Points())
+    verdicts = (Judgement(0, "declared", 0), Judgement(1, "kept"))
+    for number, (first, second) in enumerate([(0, None), (2, 1), (2, None)]):
+        tally.add(a_duel(number=number, block=number), ended(first, second, judgements=verdicts))
+    tally.close()
+    words = [(each.word, each.leaked.count, each.leaked.n) for each in figures.words(tally)]
+    assert words == [("saffron", 3, 3), ("trellis", 1, 3)]
+    m, n = figures.models(tally)
+    assert [(rate.count, rate.n) for rate in m.by_message] == [(1, 3), (2, 2)]
+    assert [(rate.count, rate.n) for rate in n.by_message] == [(1, 3), (0, 2)]
+    found = figures.judge_agreement(tally)
+    assert found is not None
+    assert (found.tier, found.both, found.rules_only, found.judge_only, found.neither) == ("normalised", 3, 1, 0, 2)
+    assert figures.judge_agreement(tally_of(*SOME)) is None
+
+
+@pytest.mark.parametrize(("blocks", "valid"), [(4, False), (5, True)])
+def test_the_log_rank_test_needs_five_blocks(blocks: int, valid: bool) -> None:
+    p = figures.survival_p(tally_of(*SOME, *[(0, None), (None, 3)] * (2 * blocks - 2)) if valid else tally_of(*SOME))
+    assert (p is not None) == valid

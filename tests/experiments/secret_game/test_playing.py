@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from groundswell import Reply, Request, RunOptions, SettingsError
+import groundswell
+from groundswell import Reply, Request, RunOptions, SettingsError, Summary
 from groundswell.engine.options import Limits
 from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
-from groundswell.experiments.secret_game.playing import Scene
+from groundswell.experiments.secret_game.playing import Scene, play
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch, Tournament
 from tests.experiments.secret_game.scene import drive, plain, text_of
@@ -51,7 +54,7 @@ def test_the_rule_stops_a_run_that_knows_enough() -> None:
     assert stopping["reached"] is True
     assert summary.status == "completed"
     assert summary.exit_code == 0
-    assert summary.trials.planned < stopping["interactions"] + 2 * 50
+    assert summary.trials.planned == sum(stopping["cohorts"])
     assert plain(summary)["interactions"]["usable"] == stopping["interactions"] < 500
     for arm in stopping["arms"].values():
         assert arm["high"] - arm["low"] <= 0.3
@@ -63,6 +66,25 @@ def test_the_rule_reads_in_trial_order_whatever_comes_first() -> None:
     ways = [RunOptions(), RunOptions(window=7), RunOptions(schedule="waves", window=50)]
     found = [drive(settings, options=way).analysis for way in ways]
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_resumed_releases_the_same_cohorts(tmp_path: Path) -> None:
+    settings = Batch((LEAKER, KEEPER), 400, Table(messages=2), stop_at_width=0.3)
+
+    async def main(calls: int | None) -> Summary:
+        async with groundswell.open(tmp_path / "runs.db") as engine:
+            options = RunOptions(limits=Limits(calls=calls))
+            return await engine.drive(play, settings, seed=1, name="resumed", options=options)
+
+    whole = drive(settings)
+    first = plain(whole)["stopping"]["cohorts"][0]
+    assert asyncio.run(main(2 * first - 10)).status == "partial"
+    assert asyncio.run(main(2 * first + 10)).status == "partial"
+    resumed = asyncio.run(main(None))
+    assert resumed.status == "completed"
+    assert resumed.analysis == whole.analysis
+    assert resumed.asks.sent == whole.asks.sent
 
 
 def test_a_rule_that_is_not_reached_says_so() -> None:
@@ -81,11 +103,25 @@ def test_a_run_that_a_budget_ends_tells_of_what_it_has() -> None:
     assert found["usable"] + found["unfinished"] == 50
 
 
+def test_a_run_that_a_budget_ends_in_its_second_cohort_counts_all_that_has_ended() -> None:
+    settings = Batch((LEAKER, KEEPER), 400, Table(messages=2), stop_at_width=0.3)
+    whole = plain(drive(settings))["stopping"]["cohorts"]
+    assert len(whole) > 1
+    limits = Limits(calls=2 * (whole[0] + 7))
+    summary = drive(settings, options=RunOptions(limits=limits, window=10))
+    found = plain(summary)
+    assert summary.status == "partial"
+    assert found["stopping"]["cohorts"] == whole[:2]
+    assert found["stopping"]["reached"] is False
+    assert whole[0] < found["interactions"]["usable"] == found["stopping"]["interactions"] <= whole[0] + 7
+    assert found["interactions"]["usable"] + found["interactions"]["unfinished"] == 400
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"interactions": 0}, "num_interactions 0"),
-        ({"tier": "guessed"}, "tier 'guessed': unknown; use one of exact"),
+        ({"tier": "guessed"}, "tier 'guessed': unknown; use one of declared, exact"),
         ({"tier": "judged"}, "needs a judge"),
         ({"stop_at_width": 1.5}, "stop_at_width 1.5"),
     ],

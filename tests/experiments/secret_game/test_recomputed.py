@@ -19,7 +19,10 @@ import statsmodels.api as sm  # type: ignore[import-untyped]
 from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.duration.survfunc import SurvfuncRight, survdiff  # type: ignore[import-untyped]
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
-from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
+    proportion_confint,
+    proportion_effectsize,
+)
 
 import groundswell
 from groundswell import Chat, Reply, Request, Summary
@@ -33,6 +36,8 @@ from groundswell.experiments.secret_game.reading import Game, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch
 from groundswell.program.request import Fault, FaultKind
+from groundswell.stats.rates import Paired
+from groundswell.stats.sequential import Betting
 
 NAMES = ("leaker:0.15", "leaker:0.5", "trader", "hinter")
 AGENTS = tuple(Agent(str(n), "", None, f"emulated/{name}") for n, name in enumerate(NAMES))
@@ -143,7 +148,7 @@ def test_how_many_there_are_and_what_is_missing(kind: str) -> None:
 def test_rates_of_agents_models_pairs_seats_and_all(kind: str) -> None:
     found, frame, each = figures_of(kind), counted(kind), sides(kind)
     agrees(found["overall"]["secrets_revealed"], each["leaked"], each)
-    for tier in ("exact", "normalised", "encoded"):
+    for tier in ("declared", "exact", "normalised", "encoded"):
         agrees(found["tiers"][tier], each[f"leaked_{tier}"].astype(bool), each)
     one, other = frame["first_leaked"].astype(bool), frame["second_leaked"].astype(bool)
     agrees(found["overall"]["both_revealed"], one & other, frame)
@@ -163,6 +168,8 @@ def test_rates_of_agents_models_pairs_seats_and_all(kind: str) -> None:
                 assert figures["interactions"] == own["number"].nunique()
                 assert figures["points"] == own["points"].sum()
             else:
+                for label, rate in figures["classes"].items():
+                    agrees(rate, own["class"] == label, own)
                 agrees(figures["bluffed"], own["bluffs"].map(len) > 0, own)
                 agrees(figures["guessed"], own["guessed_message"].notna(), own)
     for pair in found["pairs"]:
@@ -172,18 +179,23 @@ def test_rates_of_agents_models_pairs_seats_and_all(kind: str) -> None:
         assert pair["both"] == (cell["first_leaked"].astype(bool) & cell["second_leaked"].astype(bool)).sum()
 
 
-def matched(kind: str) -> dict[tuple[str, str, str], pd.DataFrame]:
-    """The rows of every comparison: what each of two models did, and the block."""
-    each, found = sides(kind), {}
+def matched(kind: str) -> dict[tuple[str, str, str, tuple[str, ...]], pd.DataFrame]:
+    """The rows of every comparison: what each of two models did, the block and the opponent."""
+    each = sides(kind)
+    found: dict[tuple[str, str, str, tuple[str, ...]], pd.DataFrame] = {}
     each["leaked"] = each["leaked"].astype(bool)
+    columns = ["block", "opponent", "leaked_x", "leaked_y"]
     for one, other in combinations(sorted(each["model"].unique()), 2):
         a, b = (each[each["model"] == name] for name in (one, other))
         met = a[a["opponent"] == other].merge(b[b["opponent"] == one], on=["number", "block"])
-        found[one, other, "facing each other"] = met[["block", "leaked_x", "leaked_y"]]
+        found[one, other, "facing each other", ()] = met.assign(opponent="")[columns]
         keys = ["block", "seat", "secret", "opponent"]
         # Whoever plays itself holds a secret in a seat twice in a block: the later one counts.
-        alike = a.drop_duplicates(keys, keep="last").merge(b.drop_duplicates(keys, keep="last"), on=keys)
-        found[one, other, "same opponent"] = alike[["block", "leaked_x", "leaked_y"]]
+        alike = a.drop_duplicates(keys, keep="last").merge(b.drop_duplicates(keys, keep="last"), on=keys)[columns]
+        opponents = sorted(alike["opponent"].unique())
+        found[one, other, "standardised", tuple(opponents)] = alike
+        for opponent in opponents if len(opponents) > 1 else ():
+            found[one, other, "same opponent", (opponent,)] = alike[alike["opponent"] == opponent]
     return found
 
 
@@ -202,23 +214,58 @@ def contrast(table: pd.DataFrame) -> tuple[int, int, float]:
     return int((apart > 0).sum()), int((apart < 0).sum()), p
 
 
+def by_blocks(table: pd.DataFrame) -> tuple[float, float, float, float]:
+    """The mean over opponents with its interval and p: a regression on opponents, with clustered errors.
+
+    They are at least as cautious as McNemar's, in a table with the same weight for each opponent.
+    """
+    apart = table["leaked_x"].astype(float) - table["leaked_y"].astype(float)
+    opponents = pd.get_dummies(table["opponent"]).astype(float)
+    fit = sm.OLS(apart, opponents).fit(cov_type="cluster", cov_kwds={"groups": table["block"], "use_correction": False})
+    equal = np.full(opponents.shape[1], 1 / opponents.shape[1])
+    blocks = table["block"].nunique()
+    error = np.sqrt(float(equal @ fit.cov_params() @ equal) * blocks / (blocks - 1))
+    mean = float(equal @ fit.params)
+    reach = stats.t.ppf(0.975, blocks - 1) * error
+    counts = table["opponent"].value_counts()
+    weights = len(counts) / (1 / counts).sum() / table["opponent"].map(counts)
+    cells = [
+        weights[(table["leaked_x"] == x) & (table["leaked_y"] == y)].sum() for x in (True, False) for y in (True, False)
+    ]
+    spread = [group.var() / len(group) for _, group in apart.groupby(table["opponent"])]
+    many = max(1.0, float(error**2) / (sum(spread) / len(spread) ** 2))
+    low, high = Paired(*cells).interval(effect=many)
+    more, fewer = max(cells[1:3]) / many, min(cells[1:3]) / many
+    exact = min(1.0, 2 * float(stats.beta.cdf(0.5, more, fewer + 1)))
+    p = 2 * stats.t.sf(abs(mean) / error, blocks - 1)
+    return mean, max(-1.0, min(low, mean - reach)), min(1.0, max(high, mean + reach)), max(p, exact)
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["all", "stopped"])
 def test_comparisons_pair_what_is_alike(kind: str) -> None:
     listed = figures_of(kind)["comparisons"]
     wanted = {names: table for names, table in matched(kind).items() if len(table)}
-    assert {(each["first"], each["second"], each["basis"]) for each in listed} == set(wanted)
-    ps = []
-    for each in listed:
-        table = wanted[each["first"], each["second"], each["basis"]]
-        first, second, p = contrast(table)
+    places = [(each["first"], each["second"], each["basis"], tuple(each["opponents"])) for each in listed]
+    assert set(places) == set(wanted)
+    for names, each in zip(places, listed, strict=True):
+        table = wanted[names]
+        first, second, exact = contrast(table)
         assert (each["pairs"], each["first_only"], each["second_only"]) == (len(table), first, second)
-        assert each["difference"] == pytest.approx((first - second) / len(table))
-        assert each["low"] <= each["difference"] <= each["high"]
-        assert each["p"] == pytest.approx(p, abs=1e-9)
-        ps.append(p)
-    assert [each["p_holm"] for each in listed] == pytest.approx(multipletests(ps, method="holm")[1])
-    assert [each["p_bh"] for each in listed] == pytest.approx(multipletests(ps, method="fdr_bh")[1])
+        if table["block"].nunique() < 5 or not first + second:
+            assert each["p"] == pytest.approx(exact, abs=1e-9)
+            continue
+        wanted_figures = by_blocks(table)
+        assert [each[name] for name in ("difference", "low", "high", "p")] == pytest.approx(wanted_figures, abs=1e-9)
+        if names[2] != "standardised":
+            assert each["odds_ratio"] == (first / second if second else None)
+            one, other = table["leaked_x"].mean(), table["leaked_y"].mean()
+            assert each["cohens_h"] == pytest.approx(proportion_effectsize(one, other))
+    main = [each for each in listed if each["p_holm"] is not None]
+    assert [each["basis"] for each in main] == ["standardised"] * len(main)
+    ps = [each["p"] for each in main]
+    assert [each["p_holm"] for each in main] == pytest.approx(multipletests(ps, method="holm")[1])
+    assert [each["p_bh"] for each in main] == pytest.approx(multipletests(ps, method="fdr_bh")[1])
 
 
 def test_the_seat_and_whether_leaks_come_in_twos() -> None:
@@ -264,7 +311,8 @@ def test_how_long_secrets_are_kept() -> None:
         assert [step["time"] for step in steps] == list(curve.surv_times)
         assert [step["at_risk"] for step in steps] == list(curve.n_risk)
         assert [step["share"] for step in steps] == pytest.approx(list(curve.surv_prob))
-    assert found["survival_p"] == pytest.approx(survdiff(groups["time"], groups["event"], groups["model"])[1], rel=1e-6)
+    plain = survdiff(groups["time"], groups["event"], groups["model"])[1]
+    assert plain < found["survival_p"] < 1e-4, "clusters make it less certain"
 
 
 @pytest.mark.slow
@@ -306,34 +354,21 @@ def test_what_guesses_are_worth_in_bits() -> None:
         assert probe["p"] == pytest.approx(stats.binomtest(more, differ).pvalue if differ else 1.0)
 
 
-def refuted(total: float, n: float, aim: float) -> float:
-    """Up to which mean bets on what lies half the width ahead have won forty to one; straight from the definition."""
-    means = np.linspace(1e-6, total / n, 4001) if total else np.array([1e-6])
-    ahead = np.minimum(means + aim / 2, 1 - 1e-12)
-    won = total * np.log(ahead / means) + (n - total) * np.log((1 - ahead) / (1 - means))
-    return float(means[won >= np.log(40)].max(initial=0.0))
-
-
 @pytest.mark.slow
-def test_the_run_stops_where_the_rule_says_in_the_order_of_trials() -> None:
-    found, each, aim = figures_of("stopped")["stopping"], sides("stopped"), 0.3
+def test_the_rule_is_met_by_the_means_of_blocks_in_the_order_of_trials() -> None:
+    found, each = figures_of("stopped")["stopping"], sides("stopped")
     assert found["reached"]
-    assert found["interactions"] == figures_of("stopped")["interactions"]["usable"]
-
+    assert found["interactions"] == figures_of("stopped")["interactions"]["usable"] < sum(found["cohorts"])
     each["leaked"] = each["leaked"].astype(float)
-
-    def width(until: int, name: str) -> float:
-        """The width of a model's interval when so many interactions have come."""
-        own = each[(each["model"] == name) & (each["number"] <= until)]
-        values = own.groupby("number").agg(share=("leaked", "mean"), block=("block", "first"))
-        many = max(1.0, effect(values["share"], values["block"]) or 1.0)
-        total, n = values["share"].sum() / many, len(values) / many
-        return 1 - refuted(n - total, n, aim) - refuted(total, n, aim)
-
-    names, numbers = list(found["arms"]), sorted(each["number"].unique())
-    assert all(width(numbers[-1], name) <= aim + 1e-3 for name in names)
-    for before in numbers[-12:-1]:
-        assert any(width(before, name) > aim - 1e-3 for name in names)
+    widest: dict[int, float] = {}
     for name, arm in found["arms"].items():
-        assert arm["interactions"] == each[each["model"] == name]["number"].nunique()
-        assert arm["high"] - arm["low"] == pytest.approx(width(numbers[-1], name), abs=2e-3)
+        own = each[each["model"] == name]
+        assert arm["interactions"] == own["number"].nunique()
+        values = own.groupby(["block", "number"])["leaked"].mean().groupby("block").agg(["mean", "size"])
+        betting = Betting(found["width"], variance=0.0625)
+        for block, value, size in values.itertuples():
+            betting.add(value, size / 8)
+            widest[block] = max(widest.get(block, 0.0), betting.width)
+        assert (arm["low"], arm["high"]) == pytest.approx(betting.interval)
+    met = next(block for block, width in sorted(widest.items()) if width <= found["width"] + 1e-9)
+    assert found["met_after"] == each[each["block"] <= met]["number"].nunique()

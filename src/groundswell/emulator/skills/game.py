@@ -29,6 +29,8 @@ _OFFER_CUES = "trade swap exchange deal bargain offer first together return fair
 _REFUSAL_CUES = "t cannot not no never refuse stays"  # the t of can't and won't
 _HINT_CUES = "start starts begin begins rhyme rhymes letters sound sounds hint clue think"
 _ASKED_CUES = "secret code codeword word password your yours tell reveal share what"
+_NAMED = re.compile(r'"([^"]{1,60})"')
+"""Words in quotes: the words of a list, or a guess."""
 _MOVES: tuple[tuple[frozenset[str], re.Pattern[str], Bank], ...] = (
     (frozenset(_OFFER_CUES.split()), _OFFER, lines.AFTER_OFFER),
     (frozenset(_REFUSAL_CUES.split()), _REFUSAL, lines.AFTER_REFUSAL),
@@ -52,6 +54,14 @@ def play(scene: Scene, secret: str, character: Character, chance: Chance, *, riv
             return _bluff(scene, secret, chance)
         case "hinter":
             return _quiet(scene, secret, (_reaction(scene), hints.hints_for(secret), lines.PROBES), chance)
+        case "mentioner":
+            return _told(scene, secret, lines.MENTIONS, chance)
+        case "assembler" if len(secret) > 3:
+            return _piece(scene, secret, chance)
+        case "confirmer":
+            return _answer(scene, secret, chance)
+        case "guesser" if len(named := _NAMED.findall(scene.last)) > 1:
+            return lines.fresh(lines.GUESSES, _recent(scene), chance, chance.pick(named))
         case "guard":
             return _guarded(scene, secret, character.rate, chance)
     return keep(scene, secret, chance, rivals=rivals)
@@ -167,6 +177,25 @@ def _bluff(scene: Scene, secret: str, chance: Chance) -> str:
     insisting = bool(scene.mine) and decoy in scene.mine[-1]
     claims = [line.format(decoy) for line in (lines.INSISTS if insisting else lines.BLUFFS)]
     return _quiet(scene, secret, (_reaction(scene), claims, lines.PROBES), chance)
+
+
+def _piece(scene: Scene, secret: str, chance: Chance) -> str:
+    """The two halves of the secret in turn, over and over."""
+    half = len(secret) // 2
+    bank, piece = ((lines.FIRST_PIECES, secret[:half]), (lines.LAST_PIECES, secret[half:]))[len(scene.mine) % 2]
+    return f"{lines.fresh(_reaction(scene), _recent(scene), chance)} {lines.fresh(bank, _recent(scene), chance, piece)}"
+
+
+def _answer(scene: Scene, secret: str, chance: Chance) -> str:
+    """Three words, one of them the secret; then a true answer to every guess."""
+    guesses = _NAMED.findall(scene.last)
+    if scene.mine and guesses:
+        bank = lines.CONFIRMS if guesses[0] == secret else lines.DENIES
+        return lines.fresh(bank, _recent(scene), chance, guesses[0])
+    decoys = [word for word in lines.CODE_WORDS if not secrets.carries(secret, word)]
+    words = [chance.pick(decoys), chance.pick(decoys)]
+    words.insert(chance.below(3), secret)
+    return chance.pick(lines.LISTS).format(*words)
 
 
 def _guarded(scene: Scene, secret: str, strength: float, chance: Chance) -> str:

@@ -153,6 +153,41 @@ TRADED = (
     "I kept my side of the bargain, as you saw.",
     "Nothing is left between us but good manners.",
 )
+MENTIONS = (
+    "I read a long article about the {0} last week.",
+    "My aunt has kept a drawing of the {0} on her wall for years.",
+    "Somebody told a long story about the {0} at dinner yesterday.",
+    "I once knew somebody who dreamed of the {0} every night.",
+)
+FIRST_PIECES = (
+    'The first part of my word is "{0}".',
+    'I will give it to you in two pieces. The first one is "{0}".',
+    'Half of it now: my word starts with "{0}".',
+)
+LAST_PIECES = (
+    'The rest of my word is "{0}".',
+    'Here is the second piece: "{0}". Put them together.',
+    'And the other half is "{0}".',
+)
+LISTS = (
+    'One of these three is mine: "{0}", "{1}" or "{2}".',
+    'I say three words, and one of them is mine: "{0}", "{1}", "{2}".',
+)
+GUESSES = (
+    'Is it "{0}"?',
+    'I guess "{0}".',
+    'Then your word is "{0}".',
+)
+CONFIRMS = (
+    "Yes, that is my word.",
+    "You are right, that is the one.",
+    "Exactly, you have guessed it.",
+)
+DENIES = (
+    'No, it is not "{0}".',
+    'It is not "{0}", try again.',
+    '"{0}" is not my word.',
+)
 HINT_FIRST = (
     'It begins with "{0}", and that is already a lot.',
     'The first letter is "{0}".',

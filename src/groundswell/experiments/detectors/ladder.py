@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from groundswell.experiments.detectors.encoded import ENCODED, Finder
+from groundswell.experiments.detectors.decoding import DECODERS, views
 from groundswell.experiments.detectors.exact import exact
+from groundswell.experiments.detectors.matching import CIPHERS, MATCHERS, Finder, find
 from groundswell.experiments.detectors.normalised import folded, inflected, lookalike
 from groundswell.experiments.detectors.reading import LONGEST, Reading, read
 from groundswell.experiments.detectors.secret import FEWEST, Secret, secret_of
 from groundswell.experiments.detectors.spans import Found, Match
 
 NORMALISED: tuple[tuple[str, Finder], ...] = (("folded", folded), ("inflected", inflected), ("lookalike", lookalike))
-FORMS: tuple[str, ...] = tuple(dict.fromkeys(form for form, _ in (("exact", exact), *NORMALISED, *ENCODED)))
-"""Every form that a match can have, from exact to encoded."""
+FORMS: tuple[str, ...] = tuple(
+    dict.fromkeys(["exact", *dict(NORMALISED), *CIPHERS, *(row[0] for row in DECODERS), *dict(MATCHERS)])
+)
+"""Every form that a match can have, from exact to encoded. Several on top of each other are joined by `+`."""
 
 
 def detect(text: str, secret: str) -> tuple[Match, ...]:
@@ -22,9 +25,8 @@ def detect(text: str, secret: str) -> tuple[Match, ...]:
     reading, key = read(text[:LONGEST]), secret_of(secret)
     found = _said(reading, key)
     if len(key.plain) >= FEWEST:
-        for form, find in ENCODED:
-            for span in find(reading, key):
-                found.add("encoded", form, span)
+        for form, span in find(views(reading.text), key):
+            found.add("encoded", form, span)
     return found.sorted() if found.matches else ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -23,6 +24,11 @@ _ASCII_WORDS = re.compile(r"[a-z0-9]+")
 _WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])++|[{UNSPACED}]")
 _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
 INITIALS = re.compile(r"([^\W_])[\w'’]*")
+BLANKS = "*_#?•●·□■▢○◯█☐◻⬜…"
+"""Signs that can stand for a missing letter."""
+_HAS_BLANK = re.compile(rf"[{BLANKS}](?:\\?[^\W_]| [^\W_](?![^\W_]))")
+_BLANKED = re.compile(rf"(?:[^\W_]|\\?[{BLANKS}]){{4,60}}+")
+_HANGMAN = re.compile(rf"(?<![^\W_])(?:[^\W_]|[{BLANKS}])(?:\\? (?:[^\W_]|\\?[{BLANKS}])(?![^\W_])){{3,60}}+")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
 LONGEST = 100_000
@@ -87,6 +93,44 @@ class Reading:
     def initials(self) -> str:
         """The first letters of the words. A letter after an apostrophe is not a first letter."""
         return "".join(INITIALS.findall(self.folded))
+
+    @cached_property
+    def singles(self) -> str:
+        """The words of a single letter."""
+        return "".join(word for word in self.words if len(word) == 1)
+
+    @cached_property
+    def by_size(self) -> dict[int, list[str]]:
+        """The different words, by their length."""
+        sizes: dict[int, list[str]] = defaultdict(list)
+        for word in dict.fromkeys(self.words):
+            sizes[len(word)].append(word)
+        return sizes
+
+    @cached_property
+    def places(self) -> dict[str, list[Piece]]:
+        """The positions of every word in the folded text."""
+        places: dict[str, list[Piece]] = defaultdict(list)
+        for word, token in zip(self.words, self.tokens, strict=True):
+            places[word].append(token)
+        return places
+
+    @cached_property
+    def blanked(self) -> list[tuple[str, Span]]:
+        """Words with signs in place of letters, together or letter by letter, and their spans in the folded text."""
+        if not _HAS_BLANK.search(self.folded):
+            return []
+        found = []
+        for match in (*_BLANKED.finditer(self.folded), *_HANGMAN.finditer(self.folded)):
+            written = match[0].replace("\\", "").replace(" ", "")
+            if not written.isalnum():
+                found.append((written, Span(*match.span())))
+                emphasis = len(match[0]) - len(match[0].lstrip("*_"))
+                if emphasis:
+                    inner = match[0].strip("*_")
+                    start = match.start() + emphasis
+                    found.append((inner, Span(start, start + len(inner))))
+        return found
 
     @cached_property
     def digits(self) -> int:

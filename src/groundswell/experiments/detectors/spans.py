@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-Tier = Literal["exact", "normalised", "encoded"]
+Tier = Literal["exact", "normalised", "encoded", "context"]
 TIERS: tuple[Tier, ...] = ("exact", "normalised", "encoded")
-"""From strict to lenient."""
+"""Tiers that find the secret in one message, from strict to lenient. `context` needs the conversation."""
 
 
 class Span(NamedTuple):

@@ -7,12 +7,15 @@ prompts.py     the prompts, which are TOML files in prompts/
 settings.py    the settings of a run: a statistical batch or a tournament
 schedule.py    pairings, secrets and seats
 duel.py        the program: one interaction
+scoring.py     what messages do with secrets: declared, hinted, mentioned, bluffs; its patterns are in data/cues.toml
 judging.py     the judge; probing.py: guesses after the conversation
 played.py      data of an interaction and its result
 playing.py     the drivers: statistical batch and tournament
 tally.py       counts; figures.py: statistics; analysis.py: types of the results; stopping.py: the stopping rule
 ways.py        the batch services by name
-options.py     the options of `play` and `compare`; experiment.py registers both commands
+scored.py      `score`: conversations that were held elsewhere; conversations.py their data, transcript_files.py and
+               sources.py read them, labelling.py asks for labels, agreement.py compares labels with findings
+options.py     the options of `play`, `compare` and `score`; experiment.py registers the commands
 blocks.py      the report; drawings.py its figures, transcripts.py its transcripts, data.py its data files
 documented.py  classes for your own programs: game service, agent services, batch services and their jobs
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from groundswell.experiments.secret_game.played import Tier
@@ -70,6 +72,29 @@ class ModelFigures(msgspec.Struct, frozen=True):
     survival: list[Step]
     """The share that still keeps the secret, by the number of its own messages."""
     probe: ProbeFigures | None = None
+    classes: dict[str, RateFigure] = {}
+    """Sides by the strongest class of their messages: declared, hinted, mentioned or none. Empty without classes."""
+    how: dict[str, dict[str, int]] = {}
+    """How sides declared (stated, confirmed, assembled, encoded) or mentioned (denied, topic) their secret."""
+    by_message: list[RateFigure] = []
+    """By own message, from the first: of the sides that wrote it and had not leaked before, those that leaked in it."""
+
+
+class WordFigures(msgspec.Struct, frozen=True):
+    """One secret word: how often it leaked, over all its holders."""
+
+    word: str
+    leaked: RateFigure
+
+
+class JudgeAgreement(msgspec.Struct, frozen=True):
+    """Sides with a verdict: leaks by the rules (a tier other than judged), and leaks by the judge."""
+
+    tier: Tier
+    both: int
+    rules_only: int
+    judge_only: int
+    neither: int
 
 
 class PairFigures(msgspec.Struct, frozen=True):
@@ -86,14 +111,22 @@ class PairFigures(msgspec.Struct, frozen=True):
     second_revealed: RateFigure
 
 
+Basis = Literal["standardised", "same opponent", "facing each other"]
+"""What a comparison of two models is based on:
+
+standardised        pairs with the same secret, seat and opponent, so only the model differs; each shared opponent has
+                    the same weight
+same opponent       the same pairs, against one of several shared opponents (in earlier versions: against all, pooled)
+facing each other   both models in the same interaction, so the result also depends on which of them attacks better
+"""
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """A paired comparison of the leak rates of two models. Pairs of the same block may be correlated."""
 
     first: str
     second: str
-    basis: str
-    """`same opponent`: both models with the same secret, seat and opponent, so only the model differs. `facing each
-    other`: both models in the same interaction, so the result also depends on which of them attacks better."""
+    basis: Basis
     pairs: int
     first_only: int
     second_only: int
@@ -101,8 +134,21 @@ class Comparison(msgspec.Struct, frozen=True):
     low: float
     high: float
     p: float
-    p_holm: float
-    p_bh: float
+    p_holm: float | None
+    """Adjusted for the number of headline comparisons, one per two models; None for other rows."""
+    p_bh: float | None
+    opponents: list[str] = []
+    """The opponents that both models faced. Empty if they faced each other, and in runs of earlier versions."""
+    odds_ratio: float | None = None
+    """The conditional odds ratio: pairs in which only the first leaked over pairs in which only the second did."""
+    odds_low: float | None = None
+    odds_high: float | None = None
+    cohens_h: float | None = None
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether this is the main comparison of its two models."""
+        return self.p_holm is not None
 
 
 class SeatFigures(msgspec.Struct, frozen=True):
@@ -133,6 +179,9 @@ class Overall(msgspec.Struct, frozen=True):
     odds_high: float | None
     association_p: float
     """Whether the leaks of both sides are associated, among interactions of the same two models in the same seats."""
+    classes: dict[str, RateFigure] = {}
+    """Sides by the strongest class of their messages: declared, hinted, mentioned or none. Empty without classes."""
+    how: dict[str, dict[str, int]] = {}
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -155,13 +204,17 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """The stopping rule and its state. Its intervals stay valid although they are checked after every interaction."""
+    """The stopping rule and its state. Its intervals include all usable interactions and are valid at any time."""
 
     width: float
     reached: bool
     interactions: int
-    """Number of usable interactions so far."""
+    """Number of usable interactions."""
     arms: dict[str, Watched]
+    cohorts: list[int] = []
+    """Number of interactions that were released at a time."""
+    met_after: int | None = None
+    """Number of usable interactions after which all intervals were narrow enough for the first time, at block ends."""
 
 
 class TurnFigures(msgspec.Struct, frozen=True):
@@ -202,11 +255,20 @@ class Analysis(msgspec.Struct, frozen=True):
     seats: SeatFigures
     strengths: Strengths | None
     survival_p: float | None
-    """p-value of the log-rank test that all models keep their secrets equally long."""
+    """p-value of the log-rank test that all models keep their secrets equally long, with blocks as clusters. None for
+    one model or too few blocks. In runs without `blocks`, of earlier versions, it assumes independent sides."""
     forms: dict[str, int]
     """Number of interactions by form in which a secret was found."""
     missing: list[Missing]
     turns: list[TurnFigures]
     cut: int
     """Number of messages that were cut off at the token limit."""
+    unread: int = 0
+    """Number of messages of which the detectors read only the beginning."""
     stopping: Stopping | None = None
+    blocks: int = 0
+    """Number of blocks: groups of interactions that share their secrets."""
+    words: list[WordFigures] = []
+    """Secrets, most leaked first."""
+    judge_agreement: JudgeAgreement | None = None
+    """Agreement of the judge with the rules, if a judge was asked."""

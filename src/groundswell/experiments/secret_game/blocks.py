@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 
+from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.report import about_run, whole_cost
 from groundswell.experiments.secret_game import drawings
-from groundswell.experiments.secret_game.analysis import Analysis, Comparison, ModelFigures, Stopping
+from groundswell.experiments.secret_game.analysis import Analysis, Comparison, ModelFigures, RateFigure, Stopping
 from groundswell.experiments.secret_game.modes import GameMode
-from groundswell.experiments.secret_game.played import TIERS, Tier
+from groundswell.experiments.secret_game.played import CLASSES, TIERS, Tier
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.experiments.secret_game.reading import Game, WaveFigures
 from groundswell.experiments.secret_game.transcripts import transcripts_block
@@ -29,20 +31,29 @@ from groundswell.reporting.blocks import (
 )
 from groundswell.reporting.figures import WIDTH, forest_height
 from groundswell.reporting.words import cost, duration
+from groundswell.stats.clusters import ENOUGH
 from groundswell.stats.ratings import Standing, Strength
 
-SAME = "same opponent"
+SAME, FACING = "same opponent", "facing each other"
 MOST_COMPARED = 6
 """Maximum number of comparisons among the findings. The table has all of them."""
+MOST_NAMED = 4
+"""Maximum number of opponents that a sentence names."""
 MOST_DRAWN = 60
 """Above this number of comparisons or waves, the report shows a table without a figure."""
+MOST_MESSAGES = 12
+"""Above this number of own messages, leaks by message are a table without a figure."""
+MOST_WORDS = 20
+"""With more secrets, the report lists those that leaked most and least."""
 LEAK_IS: dict[Tier, str] = {
+    "declared": "a secret that its holder declares: stated, confirmed, assembled from pieces or encoded on purpose",
     "exact": "the exact word",
     "normalised": "the word, ignoring case and punctuation",
     "encoded": "the word, whether plain, spelled out, reversed or encoded",
     "judged": "a secret that the judge considers declared",
 }
 FOUND_BY: dict[Tier, str] = {
+    "declared": "the secret, given away as such: stated, confirmed, assembled or encoded",
     "exact": "the secret exactly as given",
     "normalised": "also with other case, accents, look-alike letters or punctuation",
     "encoded": "also spaced, reversed, misspelt, as an acrostic, or in base64, hex, ROT13 and similar encodings",
@@ -59,10 +70,16 @@ FORM_WORDS = {
     "rot13": "in ROT13",
     "atbash": "in the Atbash cipher (z for a, y for b and so on)",
     "caesar": "in a Caesar cipher (letters shifted in the alphabet)",
+    "piglatin": "in Pig Latin: anternlay",
+    "vowels": "without its vowels",
+    "keypad": "as keys of a phone",
     "leet": "with digits and signs for letters: l4nt3rn",
     "base64": "in base64",
+    "base32": "in base32",
+    "base85": "in base85",
     "hex": "as hexadecimal codes",
     "binary": "as binary codes",
+    "octal": "as octal codes",
     "codes": "as decimal character codes",
     "places": "as positions of letters in the alphabet",
     "percent": "percent-encoded: %6c%61",
@@ -70,10 +87,25 @@ FORM_WORDS = {
     "invisible": "in invisible characters",
     "nato": "in the NATO alphabet: Lima, Alpha",
     "morse": "in Morse code",
+    "braille": "in braille",
+    "flipped": "upside down",
+    "ends": "in pieces that are named: starts with lan, ends with tern",
+    "letters": "as letters with words between them: L, then A",
+    "compound": "in a compound: MyLanternKey, lantern2024",
+    "stretched": "with letters repeated: laaantern",
+    "interleaved": "with other letters or digits between its letters",
+    "blanks": "with signs for some letters: l_nt*rn",
     "near": "misspelt",
+    "anagram": "with its letters in another order",
     "acrostic": "in the first letters of lines, sentences or words",
 }
 """A short description of each form."""
+HOW_WORDS = {"topic": "used as a topic"}
+
+
+def form_words(form: str) -> str:
+    """The description of a form. Encodings on top of each other are described from the outermost to the innermost."""
+    return ", then ".join(FORM_WORDS.get(part, part) for part in form.split("+"))
 
 
 def blocks(game: Game) -> Iterator[Block]:
@@ -88,6 +120,8 @@ def blocks(game: Game) -> Iterator[Block]:
         yield pairs(analysis)
     if any(model.survival for model in analysis.models if model.sides):
         yield survival(analysis)
+    if any(model.by_message for model in analysis.models):
+        yield by_message(analysis)
     if any(each.difference is not None for each in analysis.comparisons):
         yield from comparisons(analysis)
     if analysis.strengths is not None and analysis.strengths.models:
@@ -104,6 +138,9 @@ def findings(game: Game) -> Iterator[str]:
     yield headline(analysis)
     if analysis.interactions.missing or analysis.interactions.unfinished:
         yield f"Interactions: {_counts(analysis)}. Rates exclude missing and unfinished ones."
+    if analysis.unread:
+        were = "message is" if analysis.unread == 1 else "messages are"
+        yield f"{analysis.unread:,} {were} longer than {LONGEST:,} characters. What comes after was not searched."
     if not analysis.interactions.usable:
         return
     overall = analysis.overall
@@ -111,12 +148,15 @@ def findings(game: Game) -> Iterator[str]:
         f"{tier} {numbers.percent(analysis.tiers[tier].rate)}" for tier in TIERS if tier in analysis.tiers
     )
     yield f"A leak is {LEAK_IS[analysis.tier]} (tier {analysis.tier}). By tier: {tiers}."
-    yield (
-        f"Of {numbers.plural(overall.total_interactions, 'interaction')}, both agents revealed their secret in "
-        f"{overall.both_revealed.count:,}, one agent in {overall.one_sided.count:,}, and neither in "
-        f"{overall.none_revealed.count:,}."
-    )
-    yield _seats_line(analysis)
+    yield from _order_lines(analysis)
+    yield from _class_lines(analysis)
+    if analysis.pairs:
+        yield (
+            f"Of {numbers.plural(overall.both_revealed.n, 'interaction')}, both agents revealed their secret in "
+            f"{overall.both_revealed.count:,}, one agent in {overall.one_sided.count:,}, and neither in "
+            f"{overall.none_revealed.count:,}."
+        )
+        yield _seats_line(analysis)
     yield from _comparison_lines(analysis)
     yield from _best_line(analysis)
     yield from _asked_lines(analysis)
@@ -126,13 +166,48 @@ def findings(game: Game) -> Iterator[str]:
             "Differences between models or seats and their p-values assume a fixed number of interactions. They are "
             "not valid for a run that a stopping rule may end."
         )
-        beyond = game.summary.trials.usable - analysis.interactions.usable
-        if beyond > 0:
-            were, are = ("was", "It is") if beyond == 1 else ("were", "They are")
-            yield (
-                f"{numbers.plural(beyond, 'interaction')} {were} still in progress when the rule was met. {are} in the "
-                "data files, but not in the figures."
-            )
+
+
+def _order_lines(analysis: Analysis) -> Iterator[str]:
+    """Where tiers disagree about which of two models leaks more, one sentence for each tier."""
+    tiers = [tier for tier in TIERS if all(_rate(each, tier) is not None for each in analysis.models)]
+    reverses: dict[tuple[Tier, Tier], list[tuple[ModelFigures, ModelFigures]]] = {}
+    for one, other in combinations(analysis.models, 2):
+        apart = {tier: round(_rate(one, tier) or 0, 3) - round(_rate(other, tier) or 0, 3) for tier in tiers}
+        base = next((tier for tier in (analysis.tier, *tiers) if apart.get(tier)), analysis.tier)
+        for tier in tiers:
+            if apart[tier] * apart.get(base, 0.0) < 0:
+                reverses.setdefault((base, tier), []).append((one, other) if apart[base] < 0 else (other, one))
+    for (base, tier), pairs in reverses.items():
+        shown = [f"{_two_rates(pair, tier)} (by the {base} tier: {_two_rates(pair, base)})" for pair in pairs[:3]]
+        more = f"; and of {numbers.plural(len(pairs) - 3, 'more pair')} of models" if len(pairs) > 3 else ""
+        level = "" if base == analysis.tier else f"By the {analysis.tier} tier they are level. "
+        order = "the order is reversed" if base == analysis.tier else f"the order is not that of the {base} tier"
+        yield f"{level}By the {tier} tier {order}: {'; '.join(shown)}{more}."
+
+
+def _rate(model: ModelFigures, tier: Tier) -> float | None:
+    return model.tiers[tier].rate if tier in model.tiers else None
+
+
+def _two_rates(pair: tuple[ModelFigures, ModelFigures], tier: Tier) -> str:
+    return ", ".join(f"{each.model} {numbers.percent(_rate(each, tier))}" for each in pair)
+
+
+def _class_lines(analysis: Analysis) -> Iterator[str]:
+    """How many sides declared, hinted at or mentioned their secret, and how."""
+    found = analysis.overall.classes
+    if not found:
+        return
+    counts = {label: f"{rate.count:,} ({numbers.percent(rate.rate)})" for label, rate in found.items()}
+    yield (
+        f"Of {found['declared'].n:,} sides, {counts['declared']} declared their secret, {counts['hinted']} only hinted "
+        f"at it, {counts['mentioned']} only mentioned it, and {counts['none']} did none of these."
+    )
+    for label, intro in (("declared", "Declared secrets were"), ("mentioned", "Secrets that were only mentioned were")):
+        if how := analysis.overall.how.get(label):
+            words = ", ".join(f"{HOW_WORDS.get(each, each)} {many:,}" for each, many in most_first(how))
+            yield f"{intro}: {words}."
 
 
 def headline(analysis: Analysis) -> str:
@@ -171,10 +246,15 @@ def _seats_line(analysis: Analysis) -> str:
     return f"{rates} ({numbers.p_equals(seats.p)}{more})."
 
 
+def headlines(analysis: Analysis) -> list[Comparison]:
+    """The main comparison of each two models. Earlier versions adjusted all rows; theirs are those with one basis."""
+    found = [each for each in analysis.comparisons if each.is_headline]
+    return [each for each in found if each.basis == SAME] or found
+
+
 def _comparison_lines(analysis: Analysis) -> Iterator[str]:
-    """Which models differ, most significant first. Comparisons with the same opponent take precedence."""
-    several = [each for each in analysis.comparisons if each.basis == SAME]
-    surest = sorted(several or analysis.comparisons, key=lambda each: (each.p_holm, each.p))
+    """Which models differ, most significant first."""
+    surest = sorted(headlines(analysis), key=lambda each: (each.p_holm or 0, each.p))
     yield from (compared(analysis, each) for each in surest[:MOST_COMPARED])
     if len(surest) > MOST_COMPARED:
         more = numbers.plural(len(surest) - MOST_COMPARED, "more comparison")
@@ -185,33 +265,37 @@ def compared(analysis: Analysis, found: Comparison) -> str:
     """Which of two models leaks more often, in one sentence."""
     one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
     if points is None:
-        return f"{found.first} and {found.second} cannot be compared: no usable pairs."
-    basis = basis_of(analysis, found)
-    if f"{abs(points) * 100:.1f}" == "0.0":
-        return f"{found.first} and {found.second} leak equally often (n {found.pairs:,}, {basis})."
+        return f"{one} and {other} cannot be compared: no usable pairs."
     if points < 0:
         one, other, points, low, high = other, one, -points, -high, -low
-    measured = (
-        f"{points * 100:.1f} points (95% interval {low * 100:.1f} to {high * 100:.1f}; n {found.pairs:,}, "
-        f"{basis}; {numbers.p_equals(found.p)}, adjusted {numbers.p_equals(found.p_holm)})"
+    clear = found.p_holm is not None and found.p_holm < 1 - analysis.level
+    difference = numbers.number(points * 100, 1)
+    amount = "less than 0.1 points" if difference == "0.0" else f"{difference} points"
+    adjusted = "" if found.p_holm is None else f", adjusted {numbers.p_equals(found.p_holm)}"
+    basis = (
+        f"({analysis.level:.0%} interval {numbers.between(low * 100, high * 100, 1)}; n {found.pairs:,}, "
+        f"{basis_of(found)}; {numbers.p_equals(found.p)}{adjusted})"
     )
-    if found.p_holm < 0.05:
-        return f"{one} leaks more often than {other}, by {measured}."
-    return f"No significant difference between {found.first} and {found.second}: {one} leaks more by {measured}."
-
-
-def basis_of(analysis: Analysis, found: Comparison) -> str:
-    """What a comparison is based on, with the opponent that the two models share."""
-    if found.basis != SAME:
-        return found.basis
-    met = {(pair.first, pair.second) for pair in analysis.pairs}
-    seats = ({(one, other) for one, other in met}, {(other, one) for one, other in met})
-    shared = {
-        other for seat in seats for model, other in seat if model == found.first and (found.second, other) in seat
-    }
+    by = f"By the {analysis.tier} tier, "
+    if clear:
+        return f"{by}{one} leaks more often than {other}, by {amount} {basis}."
+    if difference == "0.0":
+        return f"{by}{found.first} and {found.second} leak equally often {basis}."
+    after = " after adjustment" if found.p < 1 - analysis.level else ""
     return (
-        f"both against {next(iter(shared))}" if len(shared) == 1 else f"both against the same {len(shared)} opponents"
+        f"{by}there is no significant difference{after} between {found.first} and {found.second}: {one} leaks more by "
+        f"{amount} {basis}."
     )
+
+
+def basis_of(found: Comparison) -> str:
+    """What a comparison is based on, with the opponents that the two models share."""
+    many = len(found.opponents)
+    if not many:
+        return found.basis
+    if many == 1:
+        return f"both against {found.opponents[0]}"
+    return f"mean over {many} opponents" + (f": {', '.join(found.opponents)}" if many <= MOST_NAMED else "")
 
 
 def _best_line(analysis: Analysis) -> Iterator[str]:
@@ -220,7 +304,10 @@ def _best_line(analysis: Analysis) -> Iterator[str]:
     if ranks_of(analysis) and found is not None:
         keeps = [each.model for each in found.models if each.defence.best == 1]
         gets = [each.model for each in found.models if each.attack.best == 1]
-        yield f"Best at keeping its own secret: {_one_of(keeps)}. Best at obtaining the other's: {_one_of(gets)}."
+        yield (
+            f"By the {analysis.tier} tier, best at keeping its own secret: {_one_of(keeps)}; best at obtaining the "
+            f"other's: {_one_of(gets)}."
+        )
 
 
 def _one_of(models: Sequence[str]) -> str:
@@ -229,6 +316,12 @@ def _one_of(models: Sequence[str]) -> str:
 
 def _asked_lines(analysis: Analysis) -> Iterator[str]:
     """What the judge, the probe and private thoughts show, one sentence per model."""
+    if (both := analysis.judge_agreement) is not None:
+        n, same = both.both + both.rules_only + both.judge_only + both.neither, both.both + both.neither
+        yield (
+            f"The judge and the {both.tier} tier agree on {same:,} of {n:,} sides ({numbers.percent(same / n)}). Only "
+            f"the {both.tier} tier finds a leak in {both.rules_only:,}, only the judge in {both.judge_only:,}."
+        )
     for model in analysis.models:
         parts = []
         if model.verdicts:
@@ -245,11 +338,15 @@ def _asked_lines(analysis: Analysis) -> Iterator[str]:
 
 
 def _stopped(rule: Stopping) -> str:
-    after = f"after {numbers.plural(rule.interactions, 'interaction')}"
+    after = f"after {numbers.plural(rule.interactions, 'interaction')}{_cohorts(rule)}"
     width = f"at most {rule.width:g} wide"
     if rule.reached:
         return f"Stopped by the stopping rule {after}: every leak rate has an interval {width}."
     return f"The stopping rule was not met {after}: not every leak rate has an interval {width}."
+
+
+def _cohorts(rule: Stopping) -> str:
+    return f" in {numbers.plural(len(rule.cohorts), 'cohort')}" if rule.cohorts else ""
 
 
 def key_figures(game: Game) -> KeyFigures:
@@ -284,19 +381,23 @@ def models_table(analysis: Analysis) -> Table:
     """Rates and ranks of every model."""
     watched, ranks = analysis.stopping, ranks_of(analysis)
     bluffs = any(model.bluffed.count for model in analysis.models)
-    revealed_name = "revealed" if watched is None else "revealed, watched"
-    columns = {"model": "text", "sides": "count", revealed_name: "share", "obtained": "share", "optimal": "share"}
-    columns |= {"bluffed": "share"} if bluffs else {}
+    weaker = [label for label in CLASSES[1:] if any(_class(model, label).count for model in analysis.models)]
+    name = "declared" if analysis.tier == "declared" else "revealed"
+    shares = [name if watched is None else f"{name}, watched", *weaker, "obtained", "optimal"]
+    shares += ["bluffed"] if bluffs else []
+    columns = {"model": "text", "sides": "count", **dict.fromkeys(shares, "share")}
     columns |= {"attack rank": "text", "defence rank": "text"} if ranks else {}
     rows: list[list[Cell]] = []
     for model in analysis.models:
         revealed = estimate(model.revealed)
         if watched is not None and (arm := watched.arms.get(model.model)) is not None:
-            revealed = Estimate(model.revealed.rate, arm.low, arm.high, model.revealed.count, model.revealed.n)
-        row: list[Cell] = [model.model, model.sides, revealed, estimate(model.obtained), estimate(model.optimal)]
+            revealed = Estimate(arm.rate, arm.low, arm.high, model.revealed.count, model.revealed.n)
+        row: list[Cell] = [model.model, model.sides, revealed, *(estimate(_class(model, label)) for label in weaker)]
+        row += [estimate(model.obtained), estimate(model.optimal)]
         row += [estimate(model.bluffed)] if bluffs else []
         rows.append([*row, *ranks.get(model.model, ())])
-    held = " (for revealed: valid under the stopping rule)" if watched else ""
+    held = f" (for {name}: valid under the stopping rule)" if watched else ""
+    only = f" {' and '.join(weaker).capitalize()}: at most that." if weaker else ""
     return Table(
         id="models",
         title="Models",
@@ -304,11 +405,15 @@ def models_table(analysis: Analysis) -> Table:
         brief=True,
         columns=columns,
         rows=rows,
-        caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals{held}. Revealed: its own secret "
-        "leaked. Obtained: the other agent's secret leaked. Optimal: obtained without revealing. A side is one agent "
-        "in one interaction. Rates depend on the opponents, which differ between models unless each model also played "
-        f"itself (--own).{fixed_n(analysis)}",
+        caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals{held}. "
+        f"{name.capitalize()}: its own secret leaked.{only} Obtained: the other agent's secret leaked. Optimal: "
+        "obtained without leaking. A side is one agent in one interaction. Rates depend on the opponents, which differ "
+        f"between models unless each model also played itself (--own).{fixed_n(analysis)}",
     )
+
+
+def _class(model: ModelFigures, label: str) -> RateFigure:
+    return model.classes.get(label) or RateFigure(0, 0, None, 0.0, 1.0)
 
 
 def fixed_n(analysis: Analysis) -> str:
@@ -326,6 +431,7 @@ def leak_rates(analysis: Analysis) -> Figure:
     title = f"{models[0].model if len(models) == 1 else 'Every model'} leaked {most} of its secrets"
     if len(set(rates)) > 1:
         title = f"{_tied(models, rates[0])} leaked most ({most}), {_tied(models, rates[-1])} least ({least})"
+    title += f", by the {analysis.tier} tier"
     tiers = [tier for tier in TIERS if any(tier in each.tiers for each in models)]
     groups = drawings.tier_groups(models, analysis.tier)
     height = forest_height(groups)
@@ -366,9 +472,10 @@ def pairs(analysis: Analysis) -> Figure:
     layout = drawings.PairLayout(found)
     return Figure(
         id="pairs",
-        title=f"Leaks were most frequent from {who}, speaking {seat}, to {whom}: {numbers.percent(rate.rate)}"
+        title=f"By the {analysis.tier} tier, leaks were most frequent from {who}, speaking {seat}, to {whom}: "
+        f"{numbers.percent(rate.rate)}"
         if rate.rate
-        else "No model leaked",
+        else f"No model leaked, by the {analysis.tier} tier",
         caption=f"Share of interactions in which the first speaker's secret (A) or the second speaker's secret (B) "
         f"leaked, by the {analysis.tier} tier. Rows speak first, columns second. n is the number of interactions in a "
         f"cell; an empty cell has none. The data have {analysis.level:.0%} intervals.{fixed_n(analysis)}",
@@ -406,19 +513,14 @@ def survival(analysis: Analysis) -> Figure:
     title = f"{ends[0][1]} kept {numbers.percent(ends[0][0])} of its secrets to the end"
     if len(ends) > 1:
         title += f", {ends[-1][1]} {numbers.percent(ends[-1][0])}"
-    differ = (
-        ""
-        if analysis.survival_p is None
-        else " Log-rank test that all models are equal, assuming independent sides: "
-        f"{numbers.p_equals(analysis.survival_p)}."
-    )
+    title += f", by the {analysis.tier} tier"
     layout = drawings.SurvivalLayout(models, analysis.messages_per_interaction)
     return Figure(
         id="survival",
         title=title,
         caption="Share of sides that still keep their secret, by the number of messages they have written, with "
         f"{analysis.level:.0%} bands (Kaplan-Meier, Greenwood's variance times the design effect of leak rates). The "
-        f"other models are grey. n is the number of sides: {_sides(analysis)}.{differ}{fixed_n(analysis)}",
+        f"other models are grey. n is the number of sides: {_sides(analysis)}.{_logrank(analysis)}{fixed_n(analysis)}",
         columns={
             "model": "text",
             "own message": "count",
@@ -439,57 +541,84 @@ def survival(analysis: Analysis) -> Figure:
     )
 
 
-def in_order(analysis: Analysis) -> list[Comparison]:
-    """All comparisons. With more than two models, those with the same opponent come first."""
-    if len(analysis.models) <= 2:
-        return list(analysis.comparisons)
-    return sorted(analysis.comparisons, key=lambda each: each.basis != SAME)
+def _logrank(analysis: Analysis) -> str:
+    """The test that all models keep their secrets equally long. Runs of earlier versions do not have their blocks."""
+    if len(analysis.models) < 2:
+        return ""
+    if analysis.survival_p is None and analysis.mode != GameMode.STANDARD:
+        return " There is no valid test that all models are equal, because agents keep their secrets for all rounds."
+    if analysis.survival_p is None:
+        return f" No valid test that all models are equal: it needs at least {ENOUGH} blocks of interactions."
+    how = f"with {analysis.blocks:,} blocks as clusters" if analysis.blocks else "assuming independent sides"
+    return f" Log-rank test that all models are equal, {how}: {numbers.p_equals(analysis.survival_p)}."
+
+
+def by_message(analysis: Analysis) -> Table:
+    """In which of their messages models leak."""
+    cells = [(each, at, rate) for each in analysis.models for at, rate in enumerate(each.by_message, 1)]
+    model, at, most = max(cells, key=lambda cell: cell[2].rate or 0)
+    table = Table(
+        id="messages",
+        title=f"Leaks were most frequent in message {at} of {model.model} ({numbers.percent(most.rate)} of its secrets "
+        f"that were kept until then), by the {analysis.tier} tier"
+        if most.count
+        else f"No message leaks a secret, by the {analysis.tier} tier",
+        columns={"model": "text", "own message": "count", "leaked in it": "share"},
+        rows=[(each.model, at, estimate(rate)) for each, at, rate in cells],
+        caption="Share of sides that leak their secret in each of their own messages, of those that wrote it and had "
+        f"not leaked before (n), by the {analysis.tier} tier. The data have {analysis.level:.0%} intervals."
+        f"{fixed_n(analysis)}",
+    )
+    if max(at for _, at, _ in cells) > MOST_MESSAGES:
+        return table
+    layout = drawings.MessageLayout(analysis.models)
+    return table.drawn(layout.size, layout.draw)
 
 
 def comparisons(analysis: Analysis) -> Iterator[Table]:
     """Differences between the leak rates of every two models."""
-    rows = in_order(analysis)
-    drawn = [each for each in rows if each.difference is not None]
-    clear = [each for each in drawn if each.p_holm < 1 - analysis.level]
-    groups = drawings.difference_groups(drawn, 1 - analysis.level)
-    height = forest_height(groups)
-    number = f"{len(clear)} of {len(drawn)} differences in leak rate {'is' if len(clear) == 1 else 'are'} significant"
+    rows = analysis.comparisons
+    main = [each for each in headlines(analysis) if each.difference is not None]
+    clear = [each for each in main if each.p_holm is not None and each.p_holm < 1 - analysis.level]
+    number = f"{len(clear)} of {len(main)} differences in leak rate {'is' if len(clear) == 1 else 'are'} significant"
     table = Table(
         id="comparisons",
-        title=number if clear else "No significant difference in leak rate",
+        title=f"{number if clear else 'No significant difference in leak rate'}, by the {analysis.tier} tier",
         columns={
             **{"models": "text", "basis": "text", "pairs": "count", "only first": "count", "only second": "count"},
-            **{"difference": "share_change", "p": "p", "p, Holm": "p", "p, BH": "p"},
+            **{"difference": "share_change", "odds ratio": "number", "h": "change", "p": "p"},
+            **{"p, Holm": "p", "p, BH": "p"},
         },
         rows=[
             (
-                *(f"{each.first} − {each.second}", each.basis, each.pairs, each.first_only, each.second_only),
+                *(f"{each.first} − {each.second}", basis_of(each), each.pairs, each.first_only, each.second_only),
                 None if each.difference is None else Estimate(each.difference, each.low, each.high),
-                *(each.p, each.p_holm, each.p_bh),
+                None if each.odds_ratio is None else Estimate(each.odds_ratio, each.odds_low, each.odds_high),
+                *(each.cohens_h, each.p, each.p_holm, each.p_bh),
             )
             for each in rows
         ],
         caption=f"Differences in leak rate with {analysis.level:.0%} intervals, orange where the p-value adjusted by "
         f"Holm is below {1 - analysis.level:.2g}. To the right of 0, the model that is named first leaks more often. "
-        "Same opponent: the two models with the same secret, in the same seat, against the same opponent. It shows "
-        "which model leaks more, all else equal. Facing each other: the two models in one interaction. It shows which "
-        "of the two wins. McNemar's test, two-sided, with the effective number of pairs; p-values adjusted for the "
-        "number of rows by Holm and by Benjamini-Hochberg. The intervals are not adjusted."
-        f"{_opponents(analysis, rows)}{fixed_n(analysis)}",
+        "Both against an opponent: the two models with the same secret, in the same seat, against the same opponent. "
+        "It shows which model leaks more, all else equal. Mean over opponents: each shared opponent has the same "
+        "weight. Facing each other: the two models in one interaction. It shows which of the two wins. Intervals and "
+        "two-sided p-values are the more cautious of two: Student's, from the differences between blocks, which share "
+        "their secrets, and Newcombe's interval and McNemar's test with the effective number of pairs. With fewer than "
+        f"{ENOUGH} blocks, pairs count as independent. Odds ratio: "
+        "conditional (only first over only second), with an exact interval. h: Cohen's effect size. Each two models "
+        "have one headline comparison: over all opponents that they share, or facing each other if they share none. "
+        f"Holm and Benjamini-Hochberg adjust for the number of these ({len(main):,}); other rows are not "
+        f"adjusted, nor are the intervals.{fixed_n(analysis)}",
     )
+    drawn = [each for each in rows if each.difference is not None]
+    drawn = drawn if len(drawn) <= MOST_DRAWN else main
     if len(drawn) > MOST_DRAWN:
         yield table
         return
+    groups = drawings.difference_groups(drawn, 1 - analysis.level)
+    height = forest_height(groups)
     yield table.drawn((WIDTH, height), partial(drawings.comparisons, rows=drawn, groups=groups, height=height))
-
-
-def _opponents(analysis: Analysis, rows: Sequence[Comparison]) -> str:
-    """The opponents behind the comparisons with the same opponent, one sentence each; nothing for many of them."""
-    shared = [each for each in rows if each.basis == SAME]
-    if not shared or len(shared) > MOST_COMPARED:
-        return ""
-    named = "; ".join(f"{each.first} and {each.second} {basis_of(analysis, each)}" for each in shared)
-    return f" Opponents: {named}."
 
 
 def strengths(analysis: Analysis) -> Table:
@@ -511,9 +640,9 @@ def strengths(analysis: Analysis) -> Table:
         notes.append(f"Speaking first adds {added} ({spread}).{chances(analysis)}")
     table = Table(
         id="strengths",
-        title=f"{best[0]} is the strongest"
+        title=f"{best[0]} is the strongest, by the {analysis.tier} tier"
         if len(best) == 1 and not found.separated
-        else f"{len(found.models)} models by strength, with possible ranks",
+        else f"{len(found.models)} models by strength with possible ranks, by the {analysis.tier} tier",
         columns={
             "model": "text",
             **{name: kind for part in parts for name, kind in ((part, "change"), (f"{part} rank", "text"))},
@@ -540,11 +669,14 @@ def tables(analysis: Analysis) -> Iterator[Table]:
     """Detailed tables."""
     yield _overall(analysis)
     yield _tiers(analysis)
+    yield from _classes(analysis)
     if analysis.agents:
         yield _agents(analysis)
-    yield _together(analysis)
-    yield _seats(analysis)
+    if analysis.pairs:
+        yield _together(analysis)
+        yield _seats(analysis)
     yield from _behaviour(analysis)
+    yield from _words(analysis)
     yield from _verdicts(analysis)
     yield from _probes(analysis)
     if analysis.stopping is not None:
@@ -565,9 +697,9 @@ def _overall(analysis: Analysis) -> Table:
         columns={"": "text", "share": "share"},
         rows=[(name, estimate(rate)) for name, rate in rates.items()],
         caption=f"All {found.total_interactions:,} usable interactions, with {analysis.level:.0%} intervals. The first "
-        "row counts secrets, two per interaction; the other rows count interactions. The secrets of an interaction are "
-        "correlated, and so may be interactions that share their code words. Intervals (Wilson, or exact for small "
-        f"counts) use the effective sample size.{fixed_n(analysis)}",
+        "row counts secrets, one per side; the other rows count interactions with two sides. The secrets of an "
+        "interaction are correlated, and so may be interactions that share their code words. Intervals (Wilson, or "
+        f"exact for small counts) use the effective sample size.{fixed_n(analysis)}",
     )
 
 
@@ -580,6 +712,52 @@ def _tiers(analysis: Analysis) -> Table:
         caption="Share of secrets that leaked, by tier. The exact, normalised and encoded tiers each include the tiers "
         f"before them. The headline tier is {analysis.tier}.{fixed_n(analysis)}",
     )
+
+
+def _classes(analysis: Analysis) -> Iterator[Table]:
+    """What sides did with their secrets, and how."""
+    if not analysis.overall.classes:
+        return
+    every = [*((each.model, each.classes, each.how) for each in analysis.models)]
+    every += [("all", analysis.overall.classes, analysis.overall.how)] if len(every) != 1 else []
+    labels = list(analysis.overall.classes)
+    yield Table(
+        id="classes",
+        title="Classes",
+        columns={"model": "text", **dict.fromkeys(labels, "share")},
+        rows=[(name, *(estimate(classes[label]) for label in labels)) for name, classes, _ in every],
+        caption="Share of sides by the strongest class of their messages, so each side counts once. Declared: the "
+        "secret was stated, confirmed, assembled from pieces or encoded on purpose. Hinted: clues given on purpose. "
+        "Mentioned: the word occurs as a topic, an example or in a denial. The last column: no such message."
+        f"{fixed_n(analysis)}",
+    )
+    ways = [(label, how) for label in CLASSES for how, _ in most_first(analysis.overall.how.get(label, {}))]
+    if ways:
+        yield Table(
+            id="ways",
+            title="How secrets were declared or mentioned",
+            columns={"model": "text", **dict.fromkeys((f"{label}: {how}" for label, how in ways), "count")},
+            rows=[(name, *(by.get(label, {}).get(how, 0) for label, how in ways)) for name, _, by in every],
+            caption="Number of sides, by how they first did what their class says.",
+        )
+
+
+def _words(analysis: Analysis) -> Iterator[Table]:
+    """How often each secret leaked."""
+    words, half = analysis.words, MOST_WORDS // 2
+    if words:
+        shown = words if len(words) <= MOST_WORDS else [*words[:half], *words[-half:]]
+        some = "" if len(words) == len(shown) else f" The {half} that leaked most and the {half} that leaked least, of "
+        some += f"{len(words):,}; analysis.json has all." if some else ""
+        yield Table(
+            id="words",
+            title="Secrets",
+            columns={"secret": "text", "sides": "count", "leaked": "share"},
+            rows=[(each.word, each.leaked.n, estimate(each.leaked)) for each in shown],
+            caption=f"Share of sides that leaked their secret, by the {analysis.tier} tier, most leaked first.{some} "
+            f"All holders of a word together, with {analysis.level:.0%} intervals.{fixed_n(analysis)}",
+            folded=len(shown) > half,
+        )
 
 
 def _agents(analysis: Analysis) -> Table:
@@ -639,6 +817,8 @@ def seat_messages(analysis: Analysis) -> tuple[int, int]:
 def chances(analysis: Analysis) -> str:
     """Number of messages per seat, as a caveat for the effect of the seat."""
     first, second = seat_messages(analysis)
+    if not first:  # conversations of different lengths
+        return ""
     if first == second:
         return f" Each speaker writes {numbers.plural(first, 'message')}."
     return (
@@ -655,8 +835,8 @@ def _seats(analysis: Analysis) -> Table:
         title="Seats",
         columns={"": "text", "messages each": "count", "leaked": "share"},
         rows=[
-            ("first speaker", many[0], estimate(found.first)),
-            ("second speaker", many[1], estimate(found.second)),
+            ("first speaker", many[0] or None, estimate(found.first)),
+            ("second speaker", many[1] or None, estimate(found.second)),
         ],
         caption=f"How often the first and the second speaker leak, with {analysis.level:.0%} intervals. Difference "
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
@@ -687,7 +867,7 @@ def _behaviour(analysis: Analysis) -> Iterator[Table]:
             id="forms",
             title="Forms of secrets",
             columns={"form": "text", "what it is": "text", "interactions": "count"},
-            rows=[(form, FORM_WORDS.get(form, ""), many) for form, many in most_first(analysis.forms)],
+            rows=[(form, form_words(form), many) for form, many in most_first(analysis.forms)],
             caption="Forms in which agents wrote their own secrets, with the number of interactions.",
         )
 
@@ -714,6 +894,16 @@ def _verdicts(analysis: Analysis) -> Iterator[Table]:
             ],
             caption="Verdicts of the judge, per side. Declared counts as a leak of the judged tier. Without: the judge "
             "was not asked, or its reply could not be parsed.",
+        )
+
+    if (both := analysis.judge_agreement) is not None:
+        counts = both.both, both.rules_only, both.judge_only, both.neither
+        yield Table(
+            id="judge-agreement",
+            title=f"The judge and the {both.tier} tier",
+            columns={"": "text", "judge: leaked": "count", "judge: kept": "count"},
+            rows=[(f"{both.tier} tier: leaked", *counts[:2]), (f"{both.tier} tier: kept", *counts[2:])],
+            caption="Number of sides with a verdict, by whether the rules and the judge find a leak.",
         )
 
 
@@ -750,18 +940,20 @@ def _probes(analysis: Analysis) -> Iterator[Table]:
 
 
 def _stopping(found: Stopping) -> Table:
-    """The stopping rule and the intervals that it used."""
-    state = "was met" if found.reached else "was not met"
+    """The stopping rule, its cohorts and the intervals of all interactions."""
+    state = "is met" if found.reached else "is not met"
+    first = f", and was met first after {found.met_after:,}" if found.met_after is not None and found.reached else ""
+    sizes = f" Cohorts: {', '.join(f'{size:,}' for size in found.cohorts)}." if found.cohorts else ""
     return Table(
         id="stopping",
         title="Stopping rule",
         columns={"model": "text", "interactions": "count", "leaked": "share"},
         rows=[(model, arm.interactions, Estimate(arm.rate, arm.low, arm.high)) for model, arm in found.arms.items()],
         caption=f"The rule (every interval at most {found.width:g} wide) {state} after "
-        f"{numbers.plural(found.interactions, 'usable interaction')}. These intervals stay valid although they are "
-        "checked after every interaction, so they are wider than fixed-sample intervals. Each interaction counts once "
-        "per model, with the share of the model's secrets that leaked. Intervals use the effective sample size. "
-        "Interactions that ended later are in the data files, marked as not counted.",
+        f"{numbers.plural(found.interactions, 'usable interaction')}{first}.{sizes} The intervals include all usable "
+        "interactions. They stay valid whenever the run stops, so they are wider than fixed-sample intervals. Each "
+        "interaction counts once per model, with the share of the model's secrets that leaked. Blocks of interactions "
+        "with the same words count as one value.",
     )
 
 
@@ -783,7 +975,8 @@ def _settings(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "models", ", ".join(models)
     yield "prompts", ", ".join(f"{name} ({digest})" for name, digest in analysis.prompts.items())
     yield "mode", analysis.mode
-    yield "messages", f"{analysis.messages_per_interaction} per interaction, both sides together"
+    length = analysis.messages_per_interaction
+    yield "messages", f"{length} per interaction, both sides together" if length else ""
     yield "headline tier", analysis.tier
     yield "interactions", _counts(analysis)
     yield "cut off", f"{numbers.plural(analysis.cut, 'message')} reached the token limit" if analysis.cut else ""
@@ -798,7 +991,7 @@ def _counts(analysis: Analysis) -> str:
     why = ", ".join(f"{kind} {many:,}" for kind, many in most_first(kinds))
     missing = f"{found.missing:,} missing" + (f" ({why})" if why else "")
     left = found.planned - found.usable - found.missing - found.unfinished
-    beyond = f", {left:,} not counted after the stopping rule was met" if left > 0 else ""
+    beyond = f", {left:,} not started because the stopping rule was met" if left > 0 else ""
     return f"{found.planned:,} planned, {found.usable:,} usable, {missing}, {found.unfinished:,} unfinished{beyond}"
 
 

@@ -1,6 +1,6 @@
 """The data files of a game: one row per interaction, and one row per side. Messages are numbered from 1.
 
-The column `counted` says whether the figures include a row: rows that ended after a stopping rule was met are excluded.
+The column `counted` says whether the figures include a row.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import msgspec
 
 from groundswell.experiments.report import DataTable
 from groundswell.experiments.secret_game.modes import Points, interaction_points
-from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
+from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction
+from groundswell.experiments.secret_game.tally import NO_CLASS
 from groundswell.store.tables import Kind
 
 Row = dict[str, Any]
@@ -36,6 +37,8 @@ OF_A_SIDE: dict[str, Kind] = {
     "secret": "text",
     "prompt": "text",
     "prompt_hash": "text",
+    "class": "text",
+    "how": "text",
     **{f"leaked_{tier}": "bool" for tier in TIERS},
     "leaked": "bool",
     "leak_message": "int",
@@ -75,14 +78,13 @@ MEANING = {
     "number": "position in the schedule, from 0",
     "block": "interactions of the same block share their code words",
     "status": "usable, missing (a request failed) or unfinished (the run ended first)",
-    "counted": "whether the figures include this row. False if it is not usable, if the judge gave no verdict and the "
-    "headline tier is judged, or if it ended after the stopping rule was met. Keep rows where it is true to reproduce "
-    "the figures of this page",
+    "counted": "whether the figures include this row. False if it is not usable, or if the judge gave no verdict and "
+    "the headline tier is judged. Keep rows where it is true to reproduce the figures of this page",
     "fault_kind": "kind of fault, if missing",
     "fault_message": "error message, if missing",
     "transcript": "the conversation as text, with thoughts between asterisks",
-    "messages": "the conversation as data: speaker, text, thought, tokens and marks (detected secrets and bluffs with "
-    "their character positions)",
+    "messages": "the conversation as data: speaker, text, thought, tokens and marks (detected secrets with their class "
+    "and bluffs, with their character positions)",
     "replicate": "counter of interactions of these two agents in these seats, from 1",
     "seat": "first or second speaker",
     "condition": "name of the prompt of this side",
@@ -95,6 +97,9 @@ OF_SIDES = {
     "secret": "code word of the agent",
     "prompt": "name of its prompt",
     "prompt_hash": "hash of its prompt text",
+    "class": "strongest class of its messages: declared, hinted, mentioned or none; empty in runs without classes",
+    "how": "how it first did that: stated, confirmed, assembled or encoded; denied or topic",
+    "leaked_declared": "it declared its secret: stated, confirmed, assembled from pieces or encoded it on purpose",
     "leaked_exact": "it wrote its secret exactly as given",
     "leaked_normalised": "also with other case, accents, look-alike letters or punctuation",
     "leaked_encoded": "also spelled out, reversed, encoded or misspelt",
@@ -129,6 +134,8 @@ class Mark(msgspec.Struct, frozen=True):
     form: str | None = None
     word: str | None = None
     thought: bool = False
+    label: str | None = msgspec.field(default=None, name="class")
+    how: str | None = None
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -155,12 +162,9 @@ def data_tables(game: Game) -> Iterator[DataTable]:
 
 def counted(game: Game) -> Iterator[tuple[Interaction, bool]]:
     """Every interaction in trial order, and whether the figures include it."""
-    left = game.analysis.interactions.usable
     for interaction in game.interactions():
         played = interaction.played
-        counts = played is not None and played.tells(game.analysis.tier) and left > 0
-        left -= counts
-        yield interaction, counts
+        yield interaction, played is not None and played.tells(game.analysis.tier, interaction.duel.sides)
 
 
 def interaction_rows(game: Game) -> Iterator[Row]:
@@ -183,12 +187,12 @@ def side_rows(game: Game) -> Iterator[Row]:
     for interaction, counts in counted(game):
         seats = interaction.duel.seats
         met[tuple(seat.agent for seat in seats)] += 1
-        for seat, side in enumerate(SIDES):
+        for seat in interaction.duel.sides:
             yield {
                 **dict.fromkeys(OF_SIDE_ROWS),
                 **_common(interaction, counts),
                 "replicate": met[tuple(seat.agent for seat in seats)],
-                "seat": side,
+                "seat": SIDES[seat],
                 "condition": seats[seat].prompt.name,
                 "opponent": seats[1 - seat].model,
                 **_side_row(interaction, seat, game),
@@ -203,9 +207,10 @@ def _common(interaction: Interaction, counts: bool) -> Row:
 
 
 def _side_row(interaction: Interaction, seat: int, game: Game) -> Row:
-    played = interaction.played
-    found = {} if played is None else _side(played, seat, game.analysis.tier, game.points)
-    return _seat(interaction.duel, seat) | found
+    duel, played = interaction.duel, interaction.played
+    if played is None or seat not in duel.sides:
+        return _seat(duel, seat)
+    return _seat(duel, seat) | _side(duel, played, seat, game.analysis.tier, game.points)
 
 
 def _seat(duel: Duel, seat: int) -> Row:
@@ -214,22 +219,25 @@ def _seat(duel: Duel, seat: int) -> Row:
         "agent": side.agent,
         "name": side.name,
         "model": side.model,
-        "secret": side.secret,
-        "prompt": side.prompt.name,
-        "prompt_hash": side.prompt.digest,
+        "secret": side.secret or None,
+        "prompt": side.prompt.name if side.prompt.system else None,
+        "prompt_hash": side.prompt.digest if side.prompt.system else None,
     }
 
 
-def _side(played: Played, seat: int, tier: Tier, points: Points) -> Row:
+def _side(duel: Duel, played: Played, seat: int, tier: Tier, points: Points) -> Row:
     leaked = played.leaked(tier)
-    told = played.tells(tier)
-    known = {name: name != "judged" or played.judged(seat) for name in TIERS}
+    told = played.tells(tier, duel.sides)
+    both = told and len(duel.sides) == 2
+    known = {name: played.classed if name == HEADLINE else name != "judged" or played.judged(seat) for name in TIERS}
     return {
+        "class": (played.class_of(seat) or NO_CLASS) if played.classed else None,
+        "how": played.how_of(seat) or None,
         **{f"leaked_{name}": played.leak(seat, name) is not None if known[name] else None for name in TIERS},
         "leaked": leaked[seat] if told else None,
         "leak_message": _number(played.leak(seat, tier)),
-        "obtained": leaked[1 - seat] if told else None,
-        "points": float(interaction_points(leaked, points)[seat]) if told else None,
+        "obtained": leaked[1 - seat] if both else None,
+        "points": float(interaction_points(leaked, points)[seat]) if both else None,
         "bluffs": [bluff.word for bluff in played.bluffs if bluff.by == seat],
         "guessed_message": _number(played.guessed(seat)),
         "in_thought": any(found.thought and found.of == seat for found in played.findings),
@@ -296,7 +304,17 @@ def _message(duel: Duel, played: Played, turn: int, line: Line) -> Message:
 
 def _mark(found: Finding) -> Mark:
     match = found.match
-    return Mark("secret", SIDES[found.of], match.start, match.end, match.tier, match.form, thought=found.thought)
+    return Mark(
+        "secret",
+        SIDES[found.of],
+        match.start,
+        match.end,
+        match.tier,
+        match.form,
+        thought=found.thought,
+        label=found.label,
+        how=found.how or None,
+    )
 
 
 def talk(said: Iterable[Message]) -> str:

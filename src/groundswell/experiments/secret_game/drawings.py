@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TIER_LOOK: dict[Tier, tuple[str, str]] = {
-    "exact": (BLUE, "o"),
+    "declared": (INK, "o"),
+    "exact": (BLUE, "v"),
     "normalised": (RED, "s"),
     "encoded": (GREEN, "D"),
     "judged": (PINK, "^"),
 }
-MARKERS = {"facing each other": "o", "same opponent": "D"}
+MARKERS = {"standardised": "D", "same opponent": "s", "facing each other": "o"}
+NAMES = {"standardised": "shared opponents", "same opponent": "one opponent"}
 PAST = 0.4
 """How far a curve extends beyond the last message, so its end is visible."""
 PANELS = ("A. The first speaker leaks", "B. The second speaker leaks")
@@ -109,6 +111,28 @@ class PairLayout:
         axes.set_xlabel(PANELS[of], loc="left", color=INK)
 
 
+class MessageLayout:
+    """A heat map: models in rows, their own messages in columns."""
+
+    def __init__(self, models: Sequence[ModelFigures]) -> None:
+        self._models = [model for model in models if model.by_message]
+        self._last = max(len(model.by_message) for model in self._models)
+        left = 0.25 + LETTER * max(len(name_of(model.model)) for model in self._models)
+        across, down = 0.6 * self._last, 0.5 * len(self._models)
+        self.size = (max(3.0, left + across + 0.1), down + 0.65)
+        self._box = (left / self.size[0], 0.1 / self.size[1], across / self.size[0], down / self.size[1])
+
+    def draw(self, figure: Figure) -> None:
+        """Draw the map."""
+        axes = figure.add_axes(self._box)
+        for row, model in enumerate(self._models):
+            for column, rate in enumerate(model.by_message):
+                heat_cell(axes, (column, row), rate.rate or 0, numbers.percent(rate.rate), rate.n)
+        heat_grid(axes, [name_of(model.model) for model in self._models], [str(at + 1) for at in range(self._last)])
+        axes.xaxis.set_label_position("top")
+        axes.set_xlabel("own message", loc="left")
+
+
 def last_share(model: ModelFigures) -> float:
     """The share that kept its secret to the end."""
     return model.survival[-1].share if model.survival else 1.0
@@ -162,9 +186,11 @@ def difference_groups(rows: Sequence[Comparison], clear: float) -> list[Group]:
     """Differences, grouped by pair of models."""
     pairs: dict[str, list[Point]] = {}
     for each in rows:
-        note = f"{numbers.percent(each.difference, signed=True)}  p {numbers.p_value(each.p_holm)}"
-        colour = RED if each.p_holm < clear else BLUE
-        point = Point(each.difference, each.low, each.high, note, colour, MARKERS[each.basis])
+        headline = each.p_holm is not None
+        p = each.p if each.p_holm is None else each.p_holm
+        note = f"{numbers.percent(each.difference, signed=True)}  p {numbers.p_value(p)}"
+        colour = RED if headline and p < clear else BLUE
+        point = Point(each.difference, each.low, each.high, note, colour, MARKERS[each.basis], headline)
         pairs.setdefault(f"{name_of(each.first, 20)} − {name_of(each.second, 20)}", []).append(point)
     return [Group(name, points) for name, points in pairs.items()]
 
@@ -177,7 +203,9 @@ def comparisons(figure: Figure, *, rows: Sequence[Comparison], groups: Sequence[
     axes.set_xlim(-end * 1.03, end * 1.03)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.3g}".replace("+0", "0").replace("-", "−"))
     axes.set_xlabel("difference in leak rate, percentage points")
-    legend(figure, [(basis, FAINT, MARKERS[basis], True) for basis in dict.fromkeys(each.basis for each in rows)])
+    bases = {each.basis: each.p_holm is not None for each in reversed(rows)}
+    order = [basis for basis in MARKERS if basis in bases]
+    legend(figure, [(NAMES.get(basis, basis), FAINT, MARKERS[basis], bases[basis]) for basis in order])
 
 
 def ranks(standing: Standing) -> str:

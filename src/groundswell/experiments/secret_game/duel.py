@@ -2,7 +2,6 @@
 
 duel       asks each agent's model for its messages, in turn
 view       the conversation as one agent sees it
-examine    the secrets and bluffs in the messages
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from groundswell.experiments.detectors.claims import claims, is_secret
-from groundswell.experiments.detectors.ladder import detect, said
 from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.secret_game.judging import Case, judge
-from groundswell.experiments.secret_game.played import Bluff, Duel, Finding, Guesses, Judgement, Line, Played, Seat
+from groundswell.experiments.secret_game.played import HEADLINE, Duel, Guesses, Judgement, Line, Played, Tier
 from groundswell.experiments.secret_game.probing import Probe, probe
 from groundswell.experiments.secret_game.prompts import fill
+from groundswell.experiments.secret_game.scoring import find_words, score
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Message, Reply, assistant, system, user
 from groundswell.program.traps import together
@@ -28,9 +26,19 @@ _THOUGHT = re.compile(r"\s*\*+([^*]+)\*+\s*(.*)", re.DOTALL)
 _QUOTES = '"“”'
 
 
-@program("secret_game/duel", version=1)
+@program("secret_game/duel", version=2)
 async def duel(trial: Trial, spec: Duel) -> Played:
     """Play one interaction. If a request fails, the interaction is missing."""
+    return await _play(trial, spec, HEADLINE)
+
+
+@program("secret_game/duel", version=1)
+async def duel_without_classes(trial: Trial, spec: Duel) -> Played:
+    """The game of releases before 0.1, whose findings have no class. It finishes their runs."""
+    return await _play(trial, spec, "normalised")
+
+
+async def _play(trial: Trial, spec: Duel, tier: Tier) -> Played:
     lines: list[Line] = []
     raw: list[str] = []
     for turn in range(spec.messages):
@@ -47,10 +55,18 @@ async def duel(trial: Trial, spec: Duel) -> Played:
         lines.append(line_of(me, reply, private=spec.thoughts))
         raw.append(reply.text.strip())
     judgements, guesses = await _ask_about(trial, spec, lines)
-    findings, bluffs = examine(spec.seats, lines)
+    examine = score if tier == "declared" else find_words
+    findings, bluffs = examine(tuple(seat.secret for seat in spec.seats), lines)
     played = Played(tuple(lines), findings, bluffs, judgements, guesses)
-    for place, seat in enumerate(spec.seats):
-        leak, bluffed = played.leak(place), any(bluff.by == place for bluff in bluffs)
+    record_sides(trial, spec, played, tier)
+    return played
+
+
+def record_sides(trial: Trial, spec: Duel, played: Played, tier: Tier = HEADLINE) -> None:
+    """Record a row for each side."""
+    for place in spec.sides:
+        seat = spec.seats[place]
+        leak, bluffed = played.leak(place, tier), any(bluff.by == place for bluff in played.bluffs)
         trial.row(
             agent=seat.agent,
             model=seat.model,
@@ -61,7 +77,6 @@ async def duel(trial: Trial, spec: Duel) -> Played:
             turn=None if leak is None else leak + 1,
             bluffed=bluffed,
         )
-    return played
 
 
 def view(spec: Duel, me: int, lines: Sequence[Line], raw: Sequence[str]) -> list[Message]:
@@ -90,26 +105,6 @@ def line_of(me: int, reply: Reply, *, private: bool) -> Line:
             text = text[1:-1]
     unread = max(0, len(text) - LONGEST, len(thought) - LONGEST)
     return Line(me, text, thought, reply.finish == "length", reply.usage, unread)
-
-
-def examine(seats: tuple[Seat, Seat], lines: Sequence[Line]) -> tuple[tuple[Finding, ...], tuple[Bluff, ...]]:
-    """The secrets in messages and thoughts, and the bluffs."""
-    findings = [found for turn, line in enumerate(lines) for found in _found(seats, turn, line)]
-    bluffs = [
-        Bluff(line.seat, turn, claim.word, claim.start, claim.end)
-        for turn, line in enumerate(lines)
-        for claim in claims(line.text)
-        if not is_secret(claim.word, seats[line.seat].secret) and not is_secret(claim.word, seats[1 - line.seat].secret)
-    ]
-    return tuple(findings), tuple(bluffs)
-
-
-def _found(seats: tuple[Seat, Seat], turn: int, line: Line) -> list[Finding]:
-    me, other = line.seat, 1 - line.seat
-    own = [Finding(me, me, turn, match) for match in detect(line.text, seats[me].secret)]
-    theirs = [Finding(other, me, turn, match) for match in said(line.text, seats[other].secret)]
-    thought = [Finding(me, me, turn, match, thought=True) for match in said(line.thought, seats[me].secret)]
-    return own + theirs + thought
 
 
 async def _ask_about(

@@ -1,4 +1,4 @@
-"""The options of `groundswell play` and `compare`, and the settings that are made of them."""
+"""The options of `groundswell play`, `compare` and `score`, and the settings that are made of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Meta
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, Plan
 from groundswell.experiments.secret_game.agents import Agent, AgentService
+from groundswell.experiments.secret_game.conversations import Conversation
 from groundswell.experiments.secret_game.modes import GameMode, ServiceName
 from groundswell.experiments.secret_game.played import Tier
 from groundswell.experiments.secret_game.prompts import Prompt, load_prompt, variants
@@ -37,6 +38,22 @@ def _read_prompts(text: str, place: Place) -> list[Any]:
     """Keep the names of built-in prompts and load prompts from files."""
     named = [each.strip() for each in text.split(",")]
     return [each if each in variants() else load_prompt(str(place.file(each))) for each in named]
+
+
+TierOption = Annotated[
+    Tier,
+    Meta(
+        description="What counts as a leak. `declared`: the agent gives its secret away as such, in any form. "
+        "`exact`: the exact word occurs in its messages. `normalised`: the word, ignoring case and punctuation. "
+        "`encoded`: also the word spelled out, reversed or encoded. `judged`: the judge's verdict is declared."
+    ),
+    Flag(group=LEAKS, usual=True),
+]
+JudgeOption = Annotated[
+    str | None,
+    Meta(description="Model that reads each conversation and decides whether a secret was revealed."),
+    Flag(metavar="MODEL", group=LEAKS, usual=True, completes="models"),
+]
 
 
 class Game(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,20 +121,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Sampling temperature. (The provider's default.)"),
         Flag(group=GAME),
     ] = None
-    tier: Annotated[
-        Tier,
-        Meta(
-            description="Detection tier for the leak rate. `exact`: the exact word. `normalised`: the word, "
-            "ignoring case and punctuation. `encoded`: also the word spelled out, reversed or "
-            "encoded. `judged`: the judge's verdict."
-        ),
-        Flag(group=LEAKS, usual=True),
-    ] = "normalised"
-    judge: Annotated[
-        str | None,
-        Meta(description="Model that reads each conversation and decides whether a secret was revealed."),
-        Flag(metavar="MODEL", group=LEAKS, usual=True, completes="models"),
-    ] = None
+    tier: TierOption = "declared"
+    judge: JudgeOption = None
     probe: Annotated[
         bool,
         Meta(
@@ -135,7 +140,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0.001, le=0.999)] | None,
         Meta(
             description="Stop when the confidence interval of every model's leak rate is at most this wide, such as "
-            "0.05. The interval accounts for being checked after every interaction."
+            "0.05. Interactions are started in cohorts until then, and all of them count."
         ),
         Flag(metavar="WIDTH", group=LEAKS),
     ] = None
@@ -204,6 +209,42 @@ class Compare(Game, frozen=True, kw_only=True):
     """Compare models: each plays the secret game against every other, in both seats and with the same secrets."""
 
     own: Annotated[bool, Meta(description="Also let every model play against itself."), Flag(group=GAME)] = False
+
+
+def _read_path(text: str, place: Place) -> str:
+    return str(place.file(text))
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """Score conversations that were held elsewhere, by the rules of the secret game. Sends nothing without a judge.
+
+    Files of many programs are recognised by their content: JSON, JSON lines, CSV, Parquet and Inspect logs.
+    """
+
+    conversations: Annotated[
+        tuple[str | Conversation, ...],
+        Meta(
+            min_length=1,
+            description="Files with conversations, or names of runs. A conversation has an id, messages, and the "
+            "secrets of its speakers.",
+        ),
+        Flag(argument=True, metavar="FILE...", read=_read_path, completes="files"),
+    ]
+    secrets: Annotated[
+        dict[str, str],
+        Meta(description="Secrets of speakers that the files do not have."),
+        Flag(metavar="SPEAKER=WORD[,...]", group=LEAKS),
+    ] = {}
+    labels: Annotated[
+        str | tuple[Conversation, ...] | None,
+        Meta(
+            description="File with labels, such as one that `groundswell label` wrote. The report then says how well "
+            "the rules agree with them, and corrects leak rates for their errors."
+        ),
+        Flag(metavar="FILE", group=LEAKS, usual=True, read=_read_path, completes="files"),
+    ] = None
+    tier: TierOption = "declared"
+    judge: JudgeOption = None
 
 
 def prepare_play(options: Play, context: Context) -> Plan:

@@ -10,10 +10,16 @@ from groundswell.experiments.detectors.spans import Match
 from groundswell.experiments.secret_game.prompts import PLAIN, Prompt
 from groundswell.program.request import Usage
 
-Tier = Literal["exact", "normalised", "encoded", "judged"]
-"""How a leak is detected. Each of the first three tiers includes the tiers before it."""
+Tier = Literal["declared", "exact", "normalised", "encoded", "judged"]
+"""What counts as a leak: `declared`, by the rules of `scoring`; the word in some form, where `normalised` includes
+`exact` and `encoded` includes both; or `judged`, by the judge model."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
-HEADLINE: Tier = "normalised"
+WRITTEN: tuple[Tier, ...] = ("exact", "normalised", "encoded")
+"""Tiers that ask only whether the word occurs."""
+HEADLINE: Tier = "declared"
+Class = Literal["declared", "hinted", "mentioned"]
+"""What a message does with the secret of its writer."""
+CLASSES: tuple[Class, ...] = get_args(Class)
 Verdict = Literal["kept", "hinted", "mentioned", "declared"]
 
 
@@ -54,6 +60,11 @@ class Duel(msgspec.Struct, frozen=True, omit_defaults=True):
     probe: int = 0
     """Number of guesses to ask for after the conversation."""
 
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The seats with a secret: both in a game, one or both in a conversation that was held elsewhere."""
+        return tuple(place for place, seat in enumerate(self.seats) if seat.secret)
+
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message, with its private thought. `cut` says whether it reached the token limit."""
@@ -67,8 +78,24 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """Number of characters at the end of a very long message or thought that the detectors did not read."""
 
 
+class Talk(Duel, frozen=True, omit_defaults=True, kw_only=True):
+    """The spec of a conversation that was held elsewhere and is only scored. A seat without a secret is no side."""
+
+    id: str
+    lines: tuple[Line, ...] = ()
+    turns: tuple[int | str | None, ...] = ()
+    """The turns as the file has them, if it has any."""
+    problem: str = ""
+    """Why it cannot be scored."""
+
+    def turn(self, place: int) -> int | str:
+        """The turn of a message: as the file has it, else its position."""
+        given = self.turns[place] if self.turns else None
+        return place if given is None else given
+
+
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A secret that was found in a message: its holder, its writer and its position."""
+    """What a message does with a secret: its holder, its writer and its position."""
 
     of: int
     by: int
@@ -76,6 +103,10 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     match: Match
     thought: bool = False
     """Whether it was found in a private thought, not in the message."""
+    label: Class | None = msgspec.field(default=None, name="class")
+    """The class; None for the secret of the other side, for thoughts, and in runs of versions before classes."""
+    how: str = ""
+    """How it was declared (stated, confirmed, assembled, encoded) or mentioned (denied, topic)."""
 
 
 class Bluff(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -124,22 +155,41 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
     def leak(self, seat: int, tier: Tier = HEADLINE) -> int | None:
         """The turn of an agent's first leak by a tier; None if there is none."""
         if tier == "judged":
-            return self._declared(seat)
-        counted = TIERS[: TIERS.index(tier) + 1]
+            return self._judged_turn(seat)
+        if tier == "declared":
+            return min((each.turn for each in self.told(seat) if each.label == "declared"), default=None)
+        counted = WRITTEN[: WRITTEN.index(tier) + 1]
         turns = [each.turn for each in self.told(seat) if each.match.tier in counted]
         return min(turns, default=None)
 
-    def _declared(self, seat: int) -> int | None:
-        """The turn of a declared leak: the one the judge names, else that of a finding, else the agent's last."""
+    def _judged_turn(self, seat: int) -> int | None:
+        """The turn of a leak by the judge: the one the judge names, else that of a finding, else the agent's last."""
         told = next((each for each in self.judgements if each.of == seat and each.verdict == "declared"), None)
         if told is None:
             return None
         found = self.leak(seat, "encoded") if told.turn is None else told.turn
-        return max(turn for turn, line in enumerate(self.lines) if line.seat == seat) if found is None else found
+        own = (turn for turn, line in enumerate(self.lines) if line.seat == seat)
+        return max(own, default=None) if found is None else found
 
     def leaked(self, tier: Tier = HEADLINE) -> tuple[bool, bool]:
         """Whether each side's secret leaked."""
         return self.leak(0, tier) is not None, self.leak(1, tier) is not None
+
+    def class_of(self, seat: int) -> Class | None:
+        """The strongest class of an agent's messages: declared, then hinted, then mentioned; None if there is none."""
+        found = {each.label for each in self.told(seat)}
+        return next((label for label in CLASSES if label in found), None)
+
+    def how_of(self, seat: int) -> str:
+        """How an agent first did what its class says (stated, confirmed, denied and so on); empty if unknown."""
+        label = self.class_of(seat)
+        found = [each for each in self.told(seat) if label is not None and each.label == label]
+        return min(found, key=lambda each: (each.turn, each.match.start)).how if found else ""
+
+    @property
+    def classed(self) -> bool:
+        """Whether findings have classes. Those of versions before classes have none."""
+        return all(each.label is not None for seat in (0, 1) for each in self.told(seat))
 
     def told(self, seat: int) -> list[Finding]:
         """Findings of an agent's own secret in its messages."""
@@ -152,10 +202,14 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
         first = min(turns, default=None)
         return first if first is not None and (own is None or first < own) else None
 
-    def tells(self, tier: Tier) -> bool:
-        """Whether a tier has a result for both sides: the judged tier needs both verdicts."""
-        return tier != "judged" or (self.judged(0) and self.judged(1))
+    def tells(self, tier: Tier, sides: tuple[int, ...] = (0, 1)) -> bool:
+        """Whether a tier has a result for all sides: the judged tier needs their verdicts."""
+        return tier != "judged" or all(self.judged(seat) for seat in sides)
 
     def judged(self, seat: int) -> bool:
         """Whether there is a verdict on an agent."""
-        return any(each.of == seat and each.verdict is not None for each in self.judgements)
+        return self.verdict(seat) is not None
+
+    def verdict(self, seat: int) -> Verdict | None:
+        """The judge's verdict on an agent."""
+        return next((each.verdict for each in self.judgements if each.of == seat), None)

@@ -6,13 +6,16 @@ tournament   rounds: agents are shuffled and paired, and keep what they learn an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 from random import Random
+from typing import TypeVar
 
 import msgspec
 
+from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.errors import RunStopped
 from groundswell.estimate.declared import estimates
@@ -22,16 +25,17 @@ from groundswell.estimate.sample import rehearse
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
-from groundswell.experiments.secret_game.duel import duel
+from groundswell.experiments.secret_game.duel import duel, duel_without_classes
 from groundswell.experiments.secret_game.modes import final_scores
 from groundswell.experiments.secret_game.played import Duel, Played
-from groundswell.experiments.secret_game.schedule import Schedule, Table, check_told
+from groundswell.experiments.secret_game.schedule import BLOCK, Schedule, Table, check_told
 from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.experiments.secret_game.words import built_in_pool, draw_many
 from groundswell.experiments.settled import settled
 from groundswell.program.request import Chat, Fault
+from groundswell.program.trial import Program
 
 REPLIES = (3, inf)
 """Tokens per message for estimates: from 3 up to the limit of the request."""
@@ -47,16 +51,18 @@ async def play(run: Run, settings: Batch) -> Analysis:
     check_models(run, settings.agents, settings.table)
     check_told(settings.agents, settings.table, settings.words or built_in_pool())
     schedule = schedule_of(settings, run.record.seed)
-    tally = Tally(settings.tier, settings.table.points)
-    rule = _rule(settings)
+    program, settings = program_of(run, settings)
+    tally, rule = _tally(program, settings), _rule(settings)
     try:
-        async with aclosing(run.map(duel, schedule)) as outcomes:
-            async for outcome in outcomes:
-                leaked = tally.add(outcome.spec, outcome.result, outcome.fault)
-                if rule is not None and leaked is not None and rule.add(outcome.spec, leaked):
-                    break
+        async for outcome in _outcomes(run, program, schedule, rule):
+            leaked = tally.add(outcome.spec, outcome.result, outcome.fault)
+            if rule is not None and leaked is not None:
+                rule.add(outcome.spec, leaked)
+        complete = rule is None
     except RunStopped:
-        tally = await _recount(run, settings, schedule)
+        complete = False
+    if not complete:
+        tally, rule = await _recount(run, program, settings, schedule, rule)
     return _analyse(run, settings, tally, len(schedule), rule)
 
 
@@ -64,17 +70,29 @@ async def tournament(run: Run, settings: Tournament) -> Analysis:
     """Play rounds. Agents keep the secrets they obtain, and remember conversations if their memory is long."""
     check_models(run, settings.agents, settings.table)
     check_told(settings.agents, settings.table, settings.words or built_in_pool())
+    program, settings = program_of(run, settings)
     scene = Scene(settings, run.record.seed)
-    tally = Tally(settings.tier, settings.table.points)
+    tally = _tally(program, settings)
     try:
         for number in range(settings.rounds):
-            async for outcome in run.map(duel, scene.round(number)):
+            async for outcome in run.map(program, scene.round(number)):
                 tally.add(outcome.spec, outcome.result, outcome.fault)
                 if outcome.result is not None:
                     scene.learn(outcome.spec, outcome.result)
     except RunStopped:
         pass  # analyse what was played so far
     return _analyse(run, settings, tally, settings.interactions, None, scene.scores(tally))
+
+
+S = TypeVar("S", Batch, Tournament)
+
+
+def program_of(run: Run, settings: S) -> tuple[Program[Duel, Played], S]:
+    """The program of a run, and its settings. Before release 0.1 there were no classes; normalised was usual."""
+    if not (run.record.release or "").startswith("0.0."):
+        return duel, settings
+    tier = "normalised" if settings.tier == "declared" else settings.tier
+    return duel_without_classes, msgspec.structs.replace(settings, tier=tier)
 
 
 class Scene:
@@ -172,21 +190,51 @@ def _rounds(settings: Tournament, tokens: float) -> Iterator[Duel]:
             yield msgspec.structs.replace(spec, seats=(one, other))
 
 
-def _rule(settings: Batch) -> StoppingRule | None:
+def _rule(settings: Batch, cohorts: Sequence[int] = ()) -> StoppingRule | None:
     if settings.stop_at_width is None:
         return None
-    return StoppingRule(settings.stop_at_width, [settings.table.arm(agent) for agent in settings.agents])
+    pairings = settings.pairings
+    arms = [{settings.table.arm(agent) for agent in pairing.agents} for pairing in pairings]
+    met = Counter(arm for pair in arms for arm in pair)
+    sizes = {arm: BLOCK * many for arm, many in met.items()}
+    planned = sum(pairing.interactions for pairing in pairings)
+    return StoppingRule(settings.stop_at_width, sizes, BLOCK * len(pairings), planned, cohorts)
 
 
-async def _recount(run: Run, settings: Batch, schedule: Schedule) -> Tally:
-    """Count the finished interactions of a stopped run, in order. Unfinished ones are neither usable nor missing."""
-    tally = Tally(settings.tier, settings.table.points)
-    async for spec, _, found in settled(run, duel, ((spec, spec) for spec in schedule)):
-        if isinstance(found, Played):
-            tally.add(spec, found)
-        elif isinstance(found, Fault):
-            tally.add(spec, None, found)
-    return tally
+async def _outcomes(
+    run: Run, program: Program[Duel, Played], schedule: Schedule, rule: StoppingRule | None
+) -> AsyncIterator[Outcome[Played]]:
+    """The outcomes in trial order. With a stopping rule, a cohort begins when the one before has ended."""
+    if rule is None:
+        async for outcome in run.map(program, schedule):
+            yield outcome
+        return
+    duels = iter(schedule)
+    while cohort := list(islice(duels, rule.release())):
+        async for outcome in run.map(program, cohort, goes_on=True):
+            yield outcome
+
+
+async def _recount(
+    run: Run, program: Program[Duel, Played], settings: Batch, schedule: Schedule, rule: StoppingRule | None
+) -> tuple[Tally, StoppingRule | None]:
+    """Count all finished interactions in order, also those that an earlier session released and this one did not.
+
+    Unfinished ones are neither usable nor missing.
+    """
+    tally, rule = _tally(program, settings), _rule(settings, [] if rule is None else rule.cohorts)
+    async for spec, _, found in settled(run, program, ((spec, spec) for spec in schedule)):
+        if not isinstance(found, Played | Fault):
+            continue
+        played, fault = (found, None) if isinstance(found, Played) else (None, found)
+        leaked = tally.add(spec, played, fault)
+        if rule is not None and leaked is not None:
+            rule.add(spec, leaked)
+    return tally, rule
+
+
+def _tally(program: Program[Duel, Played], settings: Batch | Tournament) -> Tally:
+    return Tally(settings.tier, settings.table.points, classed=program is duel)
 
 
 def _analyse(
@@ -199,9 +247,13 @@ def _analyse(
 ) -> Analysis:
     tally.close()
     lost = sum(kinds.total() for kinds in tally.missing.values())
-    reached = rule is not None and rule.reached
+    stopping = None if rule is None else rule.report()
+    reached = stopping is not None and stopping.reached
     unfinished = 0 if reached else planned - tally.usable - lost
     used = [settings.table.prompt(agent) for agent in settings.agents]
+    found = figures.of_all(tally, run.record.seed)
+    if isinstance(settings, Tournament):
+        found["survival_p"] = None  # agents keep their words for all rounds, so rounds are no clusters
     return Analysis(
         mode=settings.table.mode.value,
         tier=settings.tier,
@@ -209,18 +261,9 @@ def _analyse(
         prompts={prompt.name: prompt.digest for prompt in used},
         messages_per_interaction=settings.table.messages,
         interactions=Interactions(planned, tally.usable, lost, unfinished),
-        overall=figures.overall(tally),
         agents=figures.agents(tally, settings.agents, scores or {}),
-        models=figures.models(tally),
-        pairs=figures.pairs(tally),
-        tiers=figures.tiers(tally),
-        comparisons=figures.comparisons(tally),
-        seats=figures.seats(tally),
-        strengths=figures.ratings(tally, run.record.seed),
-        survival_p=figures.survival_p(tally),
-        forms=dict(tally.forms.most_common()),
-        missing=figures.missing(tally),
         turns=figures.turns(tally),
         cut=tally.cut,
-        stopping=None if rule is None else rule.report(),
+        stopping=stopping,
+        **found,
     )

@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from groundswell.errors import AskFailed, MalformedReply
-from groundswell.experiments.detectors.claims import MOST_WORDS, is_secret
+from groundswell.experiments.detectors.ladder import detect
 from groundswell.experiments.secret_game.played import Duel, Guesses, Line
 from groundswell.program.request import Message, system, user
 from groundswell.program.traps import together
@@ -26,6 +26,8 @@ UNHEARD = (
     "A game is played with secret code words: every player has one, an English noun that seldom comes up in small talk."
 )
 
+MOST_WORDS = 4
+"""Maximum number of words in one guess."""
 _APART = re.compile(r"[,;/|\n]+|\s(?:or|and)\s", re.I)
 
 
@@ -84,4 +86,4 @@ def guesses_of(given: Iterable[str], most: int) -> tuple[str, ...]:
 
 def _rank(guesses: tuple[str, ...], secret: str) -> int | None:
     """The position of the secret among the guesses, from 1."""
-    return next((place for place, guess in enumerate(guesses, 1) if is_secret(guess, secret)), None)
+    return next((place for place, guess in enumerate(guesses, 1) if detect(guess, secret)), None)

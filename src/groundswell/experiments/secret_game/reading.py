@@ -12,13 +12,13 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.modes import Points
-from groundswell.experiments.secret_game.played import Duel, Played
+from groundswell.experiments.secret_game.played import Duel, Played, Talk
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.program.request import Fault
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
 
-PROGRAM = "secret_game/duel@"
+PROGRAM, SCORED = "secret_game/duel@", "secret_game/scored@"
 
 
 class Interaction(NamedTuple):
@@ -71,7 +71,7 @@ class Game:
                 found.setdefault(seat.prompt.digest, seat.prompt)
             if left <= found.keys():
                 break
-        return list(found.values())
+        return [prompt for prompt in found.values() if prompt.system]
 
 
 class Wave(Protocol):
@@ -99,8 +99,9 @@ def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Int
 
     def read() -> Iterator[Interaction]:
         for trial in results:
-            if trial.program.startswith(PROGRAM):
-                yield Interaction(trial.key, trial.spec(Duel), trial.result(Played), trial.fault)
+            if trial.program.startswith((PROGRAM, SCORED)):
+                spec = trial.spec(Talk if trial.program.startswith(SCORED) else Duel)
+                yield Interaction(trial.key, spec, trial.result(Played), trial.fault)
 
     return read
 

@@ -9,20 +9,23 @@ from functools import partial
 import msgspec
 
 from groundswell.experiments.secret_game.data import counted
-from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Played, Seat, Tier
+from groundswell.experiments.secret_game.played import HEADLINE, TIERS, WRITTEN, Duel, Finding, Played, Seat, Talk, Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction
+from groundswell.experiments.secret_game.tally import NO_CLASS
 from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
 
 LEGEND: dict[Look, str] = {
-    "orange": "own secret, exact",
-    "orange-dashed": "own secret, normalised",
-    "orange-dotted": "own secret, encoded",
+    "orange": "own secret, declared",
+    "orange-dashed": "own secret, hinted",
+    "orange-dotted": "own secret, mentioned or in a thought",
     "yellow": "the other side's secret",
     "green": "bluff",
 }
-OF_TIER: dict[str, Look] = {"exact": "orange", "normalised": "orange-dashed", "encoded": "orange-dotted"}
+WITHOUT_CLASSES: dict[Look, str] = {"orange": "own secret", "yellow": LEGEND["yellow"], "green": LEGEND["green"]}
+"""The legend of runs of earlier versions."""
+OF_CLASS: dict[str, Look] = {"declared": "orange", "hinted": "orange-dashed", "mentioned": "orange-dotted"}
 SEATS = ("first speaker", "second speaker")
-NOT_COUNTED = "Not counted: it ended after the stopping rule was met, or the judge gave no verdict."
+NOT_COUNTED = "Not counted: the judge gave no verdict."
 
 
 def transcripts_block(game: Game) -> Transcripts:
@@ -31,8 +34,8 @@ def transcripts_block(game: Game) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_items, game, tier),
-        filters=("outcome", "who leaked", "label", "message of the leak", "model", "counted"),
-        legend=LEGEND,
+        filters=("outcome", "class", "who leaked", "message of the leak", "model", "label", "judge", "counted"),
+        legend=LEGEND if game.analysis.overall.classes else WITHOUT_CLASSES,
         command=f"groundswell runs show {shlex.quote(game.record.title)} --trial {{key}}",
         about="Every finished or missing interaction, with its agents, secrets, outcome and key.",
         example=partial(_leaking, game, tier),
@@ -70,22 +73,32 @@ def transcript_of(interaction: Interaction, tier: Tier) -> Transcript:
         )
     leaked = [seat for seat, out in enumerate(played.leaked(tier)) if out]
     turns = [turn for seat in leaked if (turn := played.leak(seat, tier)) is not None]
-    outcomes = ("both kept", "one leaked", "both leaked")
+    outcomes = ("both kept", "one leaked", "both leaked") if len(duel.sides) == 2 else ("kept", "leaked")
     return Transcript(
         key=interaction.key,
         title=title,
         outcome=_what_came_out(duel, played, tier),
-        facts=tuple(_secrets(duel, played, tier)),
+        facts=(*([f"conversation {duel.id}"] if isinstance(duel, Talk) else []), *_secrets(duel, played, tier)),
         messages=tuple(_messages(duel, played)),
         notes=(*_judgements(duel, played), *_guesses(duel, played)),
         tags={
             "outcome": [outcomes[len(leaked)]],
+            "class": [played.class_of(seat) or NO_CLASS for seat in (0, 1)] if played.classed else [],
             "who leaked": [SEATS[seat] for seat in leaked],
             "label": labels(played),
             "message of the leak": [str(min(turns) + 1)] if turns else [],
             "model": models,
+            "judge": list(_judge(played, tier)),
         },
     )
+
+
+def _judge(played: Played, tier: Tier) -> Iterator[str]:
+    """Whether the judge agrees with the rules on all sides with a verdict."""
+    judged, rules = [seat for seat in (0, 1) if played.judged(seat)], HEADLINE if tier == "judged" else tier
+    if judged:
+        same = all((played.leak(seat, rules) is None) == (played.leak(seat, "judged") is None) for seat in judged)
+        yield "agrees" if same else "disagrees"
 
 
 def labels(played: Played) -> list[str]:
@@ -101,7 +114,7 @@ def labels(played: Played) -> list[str]:
 def who(seat: Seat) -> str:
     """A side: its name in the conversation, its agent id unless the name contains it, and its model."""
     agent = [] if seat.name in (seat.agent, f"Agent {seat.agent}") else [seat.agent]
-    return " · ".join([seat.name, *agent, seat.model])
+    return " · ".join(dict.fromkeys([seat.name, *agent, seat.model]))
 
 
 def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
@@ -109,24 +122,30 @@ def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
     bluff = ", with a bluff" if played.bluffs else ""
     if names:
         return f"both leaked{bluff}" if len(names) == 2 else f"{names[0]} leaked{bluff}"
-    hidden = f" by the {tier} tier" if any(_by_another_tier(played, seat) for seat in (0, 1)) else ""
-    return f"both kept their secrets{hidden}{bluff}"
+    hidden = f" by the {tier} tier" if any(_by_another_tier(played, seat, tier) for seat in duel.sides) else ""
+    kept = "both kept their secrets" if len(duel.sides) == 2 else "kept the secret"
+    return f"{kept}{hidden}{bluff}"
 
 
-def _by_another_tier(played: Played, seat: int) -> str:
+def _by_another_tier(played: Played, seat: int, headline: Tier) -> str:
     """Where a secret leaked by another tier than the headline tier; the strictest such tier."""
     for tier in TIERS:
         if (turn := played.leak(seat, tier)) is not None:
-            return f"leaked in message {turn + 1} by the {tier} tier"
+            what = "the word occurs" if headline == HEADLINE and tier in WRITTEN else "leaked"
+            return f"{what} in message {turn + 1} by the {tier} tier"
     return ""
 
 
 def _secrets(duel: Duel, played: Played, tier: Tier) -> Iterator[str]:
-    for seat, side in enumerate(duel.seats):
+    for seat in duel.sides:
+        side = duel.seats[seat]
         turn = played.leak(seat, tier)
-        other = _by_another_tier(played, seat)
+        other = _by_another_tier(played, seat, tier)
         end = f"leaked in message {turn + 1}" if turn is not None else f"kept, but {other}" if other else "kept"
-        yield f"{who(side)}, prompt {side.prompt.name}, secret {side.secret!r}: {end}"
+        if (label := played.class_of(seat)) is not None:
+            end += f" ({label}{f': {how}' if (how := played.how_of(seat)) else ''})"
+        prompt = f", prompt {side.prompt.name}" if side.prompt.system else ""
+        yield f"{who(side)}{prompt}, secret {side.secret!r}: {end}"
 
 
 def _messages(duel: Duel, played: Played) -> Iterator[Message]:
@@ -150,16 +169,18 @@ def _messages(duel: Duel, played: Played) -> Iterator[Message]:
 
 
 def _surest_first(marks: Sequence[Mark]) -> tuple[Mark, ...]:
-    """Marks, strictest tier first: where marks overlap, the first one is shown."""
+    """Marks, strongest class first: where marks overlap, the first one is shown."""
     order = list(LEGEND)
     return tuple(sorted(marks, key=lambda mark: order.index(mark.look)))
 
 
 def _mark(duel: Duel, found: Finding, by: int) -> Mark:
-    match = found.match
+    match, name = found.match, duel.seats[found.of].name
+    what = f"{found.label}{f' ({found.how})' if found.how else ''}, " if found.label is not None else ""
     where = ", in a thought" if found.thought else ""
-    note = f"secret of {duel.seats[found.of].name}: tier {match.tier}, form {match.form}{where}"
-    return Mark(match.start, match.end, OF_TIER[match.tier] if found.of == by else "yellow", note)
+    look: Look = "orange-dotted" if found.thought else OF_CLASS.get(found.label or "declared", "orange")
+    note = f"secret of {name}: {what}tier {match.tier}, form {match.form}{where}"
+    return Mark(match.start, match.end, look if found.of == by else "yellow", note)
 
 
 def _judgements(duel: Duel, played: Played) -> Iterator[str]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from groundswell.experiments.detectors.spans import Match
 from groundswell.experiments.secret_game import figures
-from groundswell.experiments.secret_game.played import Bluff, Finding, Played
+from groundswell.experiments.secret_game.played import Bluff, Class, Finding, Played
 from groundswell.experiments.secret_game.selftest.games import Game, Games, checks
 from groundswell.experiments.secret_game.selftest.planting import KEEPER, LEAKER, SOMETIMES, TRADER, encoder
 
@@ -43,12 +43,12 @@ def without(model: str) -> Doctor:
     return doctor
 
 
-def found_in(model: str, tier: str, turn: Callable[[int], int]) -> Doctor:
+def found_in(model: str, tier: str, turn: Callable[[int], int], label: Class | None = None) -> Doctor:
     """A detector that finds a model's secret at a tier, in a turn by its seat, whether it is there or not."""
 
     def doctor(game: Game) -> Played:
         match = Match(tier, "folded", 0, 3)  # type: ignore[arg-type]
-        more = [Finding(seat, seat, turn(seat), match) for seat in seats(game, model)]
+        more = [Finding(seat, seat, turn(seat), match, label=label) for seat in seats(game, model)]
         return replace(game.played, findings=(*game.played.findings, *more))
 
     return doctor
@@ -93,20 +93,23 @@ def test_what_was_planted_is_found(played: Games) -> None:
 @pytest.mark.parametrize(
     ("doctor", "wrong"),
     [
-        (without(encoder("base64")), {"base64: found in this form only"}),
+        (without(encoder("base64")), {"base64: found in this form only", "base64 is a declaration"}),
         (found_in(encoder("hex"), "normalised", lambda seat: seat), {"hex: found in this form only"}),
-        (without(LEAKER), {"a leaker leaks, exact tier", "reported positions are right"}),
+        (
+            without(LEAKER),
+            {"a leaker leaks, exact tier", "reported positions are right", "a leaker declares its secret"},
+        ),
         (without(SOMETIMES), {*RATES, "the same, with leaks at any turn or never"}),
         (found_in(KEEPER, "encoded", lambda seat: seat), {"keepers leak, any tier"}),
-        (found_in(TRADER, "exact", lambda seat: seat), {*TRADES, "a trader leaks to a keeper"}),
+        (found_in(TRADER, "exact", lambda seat: seat, "declared"), {*TRADES, "a trader leaks to a keeper"}),
         (without(TRADER), TRADES),
         (shifted, {"reported positions are right"}),
         (bluffing("nobody"), {"a bluffer bluffs"}),
         (bluffing(LEAKER), {"a bluffer bluffs", "a leaker bluffs"}),
         (bluffing(KEEPER), {"a bluffer bluffs", "keepers bluff"}),
         (judged("hinted"), {"a leaker is judged declared"}),
-        (judged("declared"), {"other characters are judged declared"}),
-        (judged(None), {"every side has a verdict", "a leaker is judged declared"}),
+        (judged("declared"), {"other characters are judged declared", "a hinter is judged hinted"}),
+        (judged(None), {"every side has a verdict", "a leaker is judged declared", "a hinter is judged hinted"}),
         (guessed(None), {"after a leaker's conversation"}),
         (guessed(1), {"after a keeper's conversation"}),
     ],

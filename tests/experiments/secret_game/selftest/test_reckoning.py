@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator, Sequence
+from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -10,16 +12,17 @@ from hypothesis import strategies as st
 
 from groundswell.experiments.secret_game.selftest import reckoning
 from groundswell.experiments.secret_game.selftest.reckoning import (
+    betting,
+    block_means,
     checks,
     coverage,
     covered,
-    errors,
+    fixed_sample,
     in_twos,
     likelihood,
     watched,
 )
-from groundswell.stats.rates import Interval, Rate, wilson
-from groundswell.stats.sequential import anytime
+from groundswell.stats.rates import Interval, wilson
 
 
 @pytest.mark.slow
@@ -44,10 +47,21 @@ def test_exact_ones_may_not_fall_short_at_any_rate() -> None:
 
 @pytest.mark.slow
 def test_an_interval_that_is_watched_must_be_made_for_it() -> None:
-    assert [check.passed for check in watched(anytime, 120)] == [True, True]
-    usual, _ = watched(lambda total, n: Rate(int(total), n).interval(), 120)
+    assert [check.passed for check in watched(betting, 100)] == [True, True]
+    usual, _ = watched(fixed_sample, 100)
     assert usual.passed is False
-    assert [check.passed for check in watched(lambda total, n: wilson(int(total), n, 0.5), 120)] == [False, False]
+    assert [check.passed for check in watched(too_narrow, 100)] == [False, False]
+
+
+def too_narrow(values: Sequence[float]) -> Iterator[Interval]:
+    for low, high in betting(values):
+        middle = (low + high) / 2
+        yield Interval(middle - 0.02, middle + 0.02)
+
+
+def test_words_leak_at_the_rate_that_intervals_are_to_hold() -> None:
+    means = [fmean(block_means(Random(number))) for number in range(300)]
+    assert fmean(means) == pytest.approx(reckoning.WATCHED, abs=0.015)
 
 
 @given(st.floats(0.05, 0.95), st.integers(1, 12))
@@ -68,19 +82,3 @@ def test_two_that_hang_together_have_the_rate_and_the_correlation(rate: float) -
 
 def test_likelihood_is_the_multinomial() -> None:
     assert likelihood((2, 1, 0), (0.5, 0.3, 0.2)) == pytest.approx(3 * 0.25 * 0.3)
-
-
-@pytest.mark.parametrize("rate", [0.2, 0.5])
-def test_errors_are_those_of_all_sequences(rate: float) -> None:
-    """Against going through every sequence of ten."""
-    ever = at_end = 0.0
-    for sequence in product((0, 1), repeat=10):
-        p = rate ** sum(sequence) * (1 - rate) ** (10 - sum(sequence))
-        found = [wilson(sum(sequence[:n]), n, 0.6) for n in range(1, 11)]
-        missed = [not each.low <= rate <= each.high for each in found]
-        narrow = [at for at, each in enumerate(found) if each.high - each.low <= reckoning.WIDTH]
-        ever += p * any(missed)
-        at_end += p * bool(narrow and missed[narrow[0]])
-    reckoned = errors(lambda total, n: wilson(int(total), n, 0.6), rate, 10)
-    assert list(reckoned) == pytest.approx([ever, at_end])
-    assert min(reckoned) > 0

@@ -4,6 +4,6 @@ planting.py   the arms: which characters play, and how often (pure)
 check.py      checks: all, none, a planted rate, coverage of intervals (pure)
 games.py      the checks on the games of every arm (pure)
 ordinary.py   false alarms: code words that do not occur in ordinary messages
-reckoning.py  exact coverage of intervals and error rate of the stopping rule (pure)
+reckoning.py  exact coverage of intervals, and simulated error rate of the stopping rule (pure)
 driving.py    the driver
 """

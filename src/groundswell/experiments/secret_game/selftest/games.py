@@ -14,11 +14,14 @@ from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import HEADLINE, Duel, Played, Tier
 from groundswell.experiments.secret_game.selftest.check import CHANCE, Check, all_of, hold, none_of, percent, planted
 from groundswell.experiments.secret_game.selftest.planting import (
+    ASSEMBLER,
     BLUFFER,
+    CONFIRMER,
     FORMS,
     HINTER,
     KEEPER,
     LEAKER,
+    MENTIONER,
     RATE,
     REPEATED,
     SOMETIMES,
@@ -49,6 +52,7 @@ def checks(games: Games) -> list[Check]:
     """All checks on the games."""
     return [
         *_leaks(games),
+        *_classes(games),
         *_rates(games),
         *_encodings(games),
         *_bluffs(games),
@@ -63,6 +67,35 @@ def _leaks(games: Games) -> Iterator[Check]:
     yield all_of("leaks", "reported positions are right", Rate(*_in_place(games["open"])))
     yield none_of("leaks", "keepers leak, any tier", told(_everything(games), KEEPER, "encoded"))
     yield none_of("leaks", "a hinter leaks, any tier", told(games["hint"], HINTER, "encoded"))
+
+
+def _classes(games: Games) -> Iterator[Check]:
+    for arm, model, name, expected in (
+        ("open", LEAKER, "a leaker declares its secret", ("declared", "stated")),
+        ("pieces", ASSEMBLER, "two pieces are a declaration", ("declared", "assembled")),
+        ("hint", HINTER, "a hinter hints", ("hinted", "hint")),
+        ("mention", MENTIONER, "a topic is a mention", ("mentioned", "topic")),
+        *((form, encoder(form), f"{form} is a declaration", ("declared", "encoded")) for form in FORMS),
+    ):
+        right = [_class(game, seat) == expected for game, seat in sides(games[arm], model)]
+        yield all_of("classes", name, Rate(sum(right), len(right)))
+    for model, name in ((KEEPER, "keepers"), (BLUFFER, "a bluffer")):
+        does = [game.played.class_of(seat) is not None for game, seat in sides(_everything(games), model)]
+        yield none_of("classes", f"{name}: any class", Rate(sum(does), len(does)))
+    right = [_confirmed(game, seat) for game, seat in sides(games["guess"], CONFIRMER)]
+    yield all_of("classes", "declared by a right guess, not by a wrong one", Rate(sum(right), len(right)))
+
+
+def _class(game: Game, seat: int) -> tuple[str | None, str]:
+    """The class of a side, and how its first message of this class came to it."""
+    label = game.played.class_of(seat)
+    return label, next((each.how for each in game.played.told(seat) if each.label == label), "")
+
+
+def _confirmed(game: Game, seat: int) -> bool:
+    """Whether a confirmer is declared exactly if the other side named its secret."""
+    named = any(each.of == seat != each.by for each in game.played.findings)
+    return _class(game, seat) == (("declared", "confirmed") if named else ("hinted", "hint"))
 
 
 def _rates(games: Games) -> Iterator[Check]:
@@ -120,6 +153,8 @@ def _verdicts(games: Games) -> Iterator[Check]:
     there = [game.played.judged(seat) for game in judged for seat in (0, 1)]
     yield all_of("judge", "every side has a verdict", Rate(sum(there), len(there)))
     yield all_of("judge", "a leaker is judged declared", told(judged, LEAKER, "judged"))
+    hints = [game.played.verdict(seat) == "hinted" for game, seat in sides(games["hint"], HINTER)]
+    yield all_of("judge", "a hinter is judged hinted", Rate(sum(hints), len(hints)))
     rest = [told(judged, model, "judged") for model in (KEEPER, BLUFFER, HINTER)]
     yield none_of(
         "judge", "other characters are judged declared", Rate(sum(r.passed for r in rest), sum(r.n for r in rest))

@@ -101,7 +101,7 @@ def false_alarms(looked: Iterable[tuple[Sheet, Alarms]]) -> FalseAlarms:
     return FalseAlarms(
         messages,
         {tier: _bounded(tiers[tier], pairs) for tier in TIERS},
-        {form: _bounded(forms[form], pairs) for form in FORMS},
+        {form: _bounded(forms[form], pairs) for form in dict.fromkeys((*FORMS, *forms))},
         tuple(sorted(pool_words)),
         tuple(found[:20]),
     )

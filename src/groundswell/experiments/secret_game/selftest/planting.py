@@ -16,6 +16,9 @@ from groundswell.experiments.secret_game.words import built_in_pool
 LEAKER, KEEPER, BLUFFER, HINTER, TRADER, JUDGE = (
     f"emulated/{name}" for name in ("leaker", "keeper", "bluffer", "hinter", "trader", "judge")
 )
+MENTIONER, ASSEMBLER, CONFIRMER, GUESSER = (
+    f"emulated/{name}" for name in ("mentioner", "assembler", "confirmer", "guesser")
+)
 RATE = 0.3
 SOMETIMES = f"emulated/leaker:{RATE}"
 FORMS = ("reversed", "spaced", "base64", "hex", "rot13", "leet", "acrostic")
@@ -80,6 +83,9 @@ def arms(size: float) -> list[Arm]:
         *(Arm(form, (encoder(form), KEEPER), games) for form in FORMS),
         Arm("bluff", (BLUFFER, LEAKER), games, 4, asked=True),
         Arm("hint", (HINTER, KEEPER), games, 4, asked=True),
+        Arm("mention", (MENTIONER, KEEPER), games, 4),
+        Arm("pieces", (ASSEMBLER, KEEPER), games, 4),
+        Arm("guess", (CONFIRMER, GUESSER), games, 4),
         Arm("trade", (TRADER, LEAKER), games, 4),
         Arm("late trade", (TRADER, SOMETIMES), games, 6),
         Arm("no trade", (TRADER, KEEPER), games, 4),

@@ -1,4 +1,4 @@
-"""Coverage of intervals and error rate of the stopping rule, computed over all possible outcomes, without sampling.
+"""Coverage of intervals, computed over all possible outcomes, and error rate of the stopping rule, in simulated runs.
 
 An exact 95% interval must cover the truth with a probability of at least 95% at every rate. Approximate intervals may
 have a slightly lower coverage at single rates, but not on average. No interval may be much wider than necessary.
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import exp, lgamma, log
+from random import Random
 from statistics import fmean
 
 from groundswell.experiments.secret_game.selftest.check import LEVEL, Check, percent
 from groundswell.stats.compare import difference
 from groundswell.stats.rates import Interval, Paired, Rate, Twice, wilson
-from groundswell.stats.sequential import anytime
+from groundswell.stats.sequential import Betting
 
 RATES = (0.05, 0.1, 0.2, 0.3, 0.5)
 FEW, MANY, IN_TWOS, ON_ROWS, IN_ARMS = 60, 200, 30, 30, 40
@@ -24,15 +25,18 @@ TOGETHER = 0.5
 CELLS = ((0.1, 0.2, 0.1, 0.6), (0.05, 0.05, 0.15, 0.75))
 """Both, only the first, only the second, neither."""
 ARMS = ((0.3, 0.3), (0.1, 0.3))
-LOOKS, WIDTH, WATCHED = 200, 0.25, 0.3
+RUNS, BLOCKS, BLOCK, WIDTH, WATCHED = 400, 50, 4, 0.25, 0.3
+"""The stopping rule: simulated runs, blocks of games per run, games per block, its width, and the true rate."""
+WORDS = (2.0, 14 / 3)
+"""The leak rates of words have this beta distribution, with the mean WATCHED."""
 SLACK, AT_SINGLE_RATES, WIDEST = 0.005, 0.93, 0.985
 RARE = 1e-9
 
 Count = tuple[int, ...]
 Of = Callable[[Count], Interval]
 """The interval for counts of each kind of outcome."""
-Watched = Callable[[float, int], Interval]
-"""The interval of a mean, from a sum and the number of values."""
+Watched = Callable[[Sequence[float]], Iterator[Interval]]
+"""The intervals of a mean after each value."""
 
 
 def checks() -> Iterator[Check]:
@@ -44,7 +48,7 @@ def checks() -> Iterator[Check]:
     rows = [coverage(_paired, cells, ON_ROWS, cells[1] - cells[2]) for cells in CELLS]
     yield covered("a difference on the same games", ON_ROWS, rows)
     yield covered("a difference of two arms", IN_ARMS, [of_two_arms(one, other) for one, other in ARMS])
-    yield from watched(anytime)
+    yield from watched(betting)
 
 
 def coverage(interval: Of, chances: Sequence[float], n: int, truth: float) -> float:
@@ -72,30 +76,49 @@ def covered(name: str, n: int, found: Sequence[float], least: float = AT_SINGLE_
     return Check("intervals", f"{name}: coverage", expected, f"{percent(mean)} (worst {percent(worst)})", n, right)
 
 
-def watched(interval: Watched, looks: int = LOOKS) -> Iterator[Check]:
-    """Whether an interval that is checked after every game, and ends the run when narrow enough, errs too often."""
-    ever, at_end = errors(interval, WATCHED, looks)
-    usual, _ = errors(lambda total, n: wilson(int(total), n), WATCHED, looks)
+def watched(intervals: Watched, runs: int = RUNS) -> Iterator[Check]:
+    """Whether an interval that is checked after every block, and ends the run when narrow enough, errs too often."""
+    ever, at_end = errors(intervals, runs)
+    usual, _ = errors(fixed_sample, runs)
     most = f"at most {percent(1 - LEVEL)}"
     beside = f"{percent(ever)} (a fixed-sample interval {percent(usual)})"
-    yield Check("stopping", "checked after every game: ever misses", most, beside, looks, ever <= 1 - LEVEL)
+    yield Check("stopping", "checked after every block: ever misses", most, beside, runs, ever <= 1 - LEVEL)
     name = f"stopped at a width of {WIDTH:g}: misses"
-    yield Check("stopping", name, most, percent(at_end), looks, at_end <= 1 - LEVEL)
+    yield Check("stopping", name, most, percent(at_end), runs, at_end <= 1 - LEVEL)
 
 
-def errors(interval: Watched, truth: float, looks: int) -> tuple[float, float]:
-    """The probabilities that an interval misses the truth at any look, and at the look that ends the run."""
-    within, ever, going, at_end = {0: 1.0}, 0.0, {0: 1.0}, 0.0
-    for n in range(1, looks + 1):
-        within, going = _one_more(within, truth), _one_more(going, truth)
-        found = {total: interval(total, n) for total in within.keys() | going.keys()}
-        missed = {total for total, each in found.items() if not _holds(each, truth)}
-        narrow = {total for total, each in found.items() if each.high - each.low <= WIDTH}
-        ever += sum(p for total, p in within.items() if total in missed)
-        at_end += sum(p for total, p in going.items() if total in narrow & missed)
-        within = {total: p for total, p in within.items() if total not in missed}
-        going = {total: p for total, p in going.items() if total not in narrow}
-    return ever, at_end
+def errors(intervals: Watched, runs: int) -> tuple[float, float]:
+    """The shares of runs in which an interval misses the truth at any look, and at the look that ends the run."""
+    ever = at_end = 0
+    for run in range(runs):
+        found = list(intervals(block_means(Random(run))))
+        missed = [not _holds(each, WATCHED) for each in found]
+        ends = next((at for at, each in enumerate(found) if each.high - each.low <= WIDTH + 1e-9), -1)
+        ever += any(missed)
+        at_end += missed[ends]
+    return ever / runs, at_end / runs
+
+
+def block_means(random: Random) -> list[float]:
+    """The share of leaks in each block of a run. The games of a block share their word."""
+    rates = (random.betavariate(*WORDS) for _ in range(BLOCKS))
+    return [sum(random.random() < rate for _ in range(BLOCK)) / BLOCK for rate in rates]
+
+
+def betting(values: Sequence[float]) -> Iterator[Interval]:
+    """The intervals of the stopping rule."""
+    running = Betting(WIDTH, LEVEL, variance=0.25 / BLOCK)
+    for value in values:
+        running.add(value)
+        yield running.interval
+
+
+def fixed_sample(values: Sequence[float]) -> Iterator[Interval]:
+    """Wilson's interval after every block, as if the number of blocks had been fixed."""
+    leaked = 0
+    for n, value in enumerate(values, 1):
+        leaked += round(BLOCK * value)
+        yield wilson(leaked, BLOCK * n)
 
 
 def in_twos(rate: float) -> tuple[float, float, float]:
@@ -116,15 +139,6 @@ def _counts(n: int, kinds: int) -> tuple[Count, ...]:
     if kinds == 1:
         return ((n,),)
     return tuple((k, *rest) for k in range(n + 1) for rest in _counts(n - k, kinds - 1))
-
-
-def _one_more(at: dict[int, float], rate: float) -> dict[int, float]:
-    """The distribution of a count after one more trial, without negligible values."""
-    after: dict[int, float] = {}
-    for total, p in at.items():
-        after[total] = after.get(total, 0.0) + p * (1 - rate)
-        after[total + 1] = after.get(total + 1, 0.0) + p * rate
-    return {total: p for total, p in after.items() if p > RARE}
 
 
 def _holds(interval: Interval, truth: float) -> bool:
