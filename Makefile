@@ -71,10 +71,14 @@ bench-local: $(MODEL)
 bench-waves: $(READY)
 	$(BIN)/python bench/waves.py
 
-# Secret game: the cost of a whole command, and the coverage of intervals where words differ. Three or four minutes.
+# Secret game: the cost of a whole command, how well the rules read labelled conversations and encodings, the coverage of
+# intervals where words differ, and what the stopping rule costs. About 25 minutes.
 bench-game: $(READY)
 	$(BIN)/python bench/game.py
+	$(BIN)/python bench/talk.py
+	$(BIN)/python bench/decoding.py
 	$(BIN)/python bench/words.py
+	$(BIN)/python bench/stopping.py
 
 # API: 200 clients during a batch of 1,000 simulations, and the coverage of intervals of answers. Two minutes.
 bench-api: $(READY)

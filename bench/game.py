@@ -41,10 +41,10 @@ from groundswell.cli.stored import opened
 from groundswell.emulator.server import Threaded, running
 from groundswell.engine.summary import summarise
 from groundswell.experiments.secret_game import figures
-from groundswell.experiments.secret_game.duel import examine
 from groundswell.experiments.secret_game.experiment import GameResults
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Duel, Played
+from groundswell.experiments.secret_game.scoring import score
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.store.journal import Store
 from live import cpu_of_all
@@ -146,7 +146,9 @@ def take_apart(course: Course, way: str, interactions: int) -> tuple[list[Row], 
 
     parts = {
         "reading the store": reading,
-        "detectors": Timed(lambda: [examine(duel.seats, played.lines) for duel, played in found]),
+        "detectors": Timed(
+            lambda: [score([seat.secret for seat in duel.seats], played.lines) for duel, played in found]
+        ),
         "tally": Timed(lambda: [tally.add(duel, played) for duel, played in found]),
         "import of scipy": Timed(lambda: importlib.import_module("scipy.stats")),
         "figures": Timed(lambda: all_figures(tally)),
@@ -179,7 +181,7 @@ def all_figures(tally: Tally) -> None:
 def profile_detectors(found: Interactions) -> list[Row]:
     """The functions of the detectors that take longest, with what they call."""
     profile = cProfile.Profile()
-    profile.runcall(lambda: [examine(duel.seats, played.lines) for duel, played in found])
+    profile.runcall(lambda: [score([seat.secret for seat in duel.seats], played.lines) for duel, played in found])
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     whole = max(spent for _, _, _, spent, _ in stats.values())
     rows: list[Row] = [

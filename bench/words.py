@@ -1,34 +1,49 @@
-"""Coverage of intervals where some words leak more easily: `python bench/words.py` (a minute; `--quick`).
+"""Intervals and tests where some words leak more easily: `python bench/words.py` (three minutes; `--quick`).
 
-A model plays 100 interactions against each of three others. Blocks of four interactions share two words, the same for
-all three opponents. The log odds of a word's leak rate are normal around a mean, so that rates are 30% on average.
+All models play each other, 4 interactions per pair and block. Each side may leak in each of three messages, with
+the same probability for all models on average, so every difference that a test finds at 5% is false. `words` is the
+standard deviation of the words' log odds, `by model` that of each model's own log odds for a word. In the last rows,
+one model differs from the others (by 0.6 in log odds), so findings are true.
+
+  log-rank    the test for independent sides, `logrank`, and the reported one, `ClusteredLogrank`
+  comparison  of the first two models over all other models as opponents, or facing each other: McNemar's test for
+              independent pairs, and the reported one
+
+Then a model plays 100 interactions against each of three others. Blocks of four interactions share two words, the same
+for all three opponents. The log odds of a word's leak rate are normal around a mean, so that rates are 30% on average.
 
   plain      the interval for independent sides, which these are not
   clustered  the reported interval, with blocks as clusters: `Clusters` and `worth`
   wider      how much wider the second is, on average
-  stopped    the interval of the stopping rule, at the width 0.2, when it stops, and the number of interactions
-  unclustered  the same without blocks as clusters
 
-Results are written to bench/out/words.json.
+The intervals of the stopping rule are in bench/stopping.py. Results are written to bench/out/words.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations, product
 from math import exp
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import numpy as np
+
+from groundswell.experiments.secret_game.figures import compared_by
+from groundswell.experiments.secret_game.tally import Contrast
 from groundswell.stats.clusters import Clusters
+from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Interval, wilson, worth
-from groundswell.stats.sequential import anytime
+from groundswell.stats.survival import ClusteredLogrank, logrank
 
 OUT = Path(__file__).parent / "out"
-RATE, BLOCKS, OPPONENTS, WIDTH = 0.3, 25, 3, 0.2
+RATE, BLOCKS, OPPONENTS = 0.3, 25, 3
 SPREADS = (0.0, 0.5, 1.0, 2.0)
+LOG_ODDS, MESSAGES = -1.7, 3
 
 
 class Row(NamedTuple):
@@ -38,9 +53,6 @@ class Row(NamedTuple):
     plain: float
     clustered: float
     wider: float
-    stopped: float
-    interactions: float
-    unclustered: float
 
 
 def leak_rate(log_odds: float) -> float:
@@ -80,53 +92,92 @@ def fixed(random: Random, centre: float, spread: float) -> tuple[Interval, Inter
     return wilson(round(counts.total), counts.n), worth(share, counts.n / max(1.0, counts.effect or 1.0))
 
 
-def watched(random: Random, centre: float, spread: float, *, clustered: bool) -> tuple[Interval, int]:
-    """The interval at which a run stops, and the number of interactions."""
-    counts, interval = Clusters(), Interval(0.0, 1.0)
-    for block, leaked in sides(random, centre, spread, 400):
-        counts.add(block, leaked)
-        effect = max(1.0, counts.effect or 1.0) if clustered else 1.0
-        if counts.count > 1:
-            interval = anytime(counts.total / effect, counts.n / effect, aim=WIDTH)
-        if interval.high - interval.low <= WIDTH:
-            break
-    return interval, counts.n
-
-
-def measured(spread: float, runs: int, stops: int) -> Row:
+def measured(spread: float, runs: int) -> Row:
     random, centre = Random(f"words/{spread}"), centre_of(spread)
     pairs = [fixed(random, centre, spread) for _ in range(runs)]
-    with_blocks = [watched(random, centre, spread, clustered=True) for _ in range(stops)]
-    without = [watched(random, centre, spread, clustered=False) for _ in range(stops)]
     widths = [sum(high - low for low, high in each) for each in zip(*pairs, strict=True)]
     return Row(
         spread,
         sum(holds(plain) for plain, _ in pairs) / runs,
         sum(holds(reported) for _, reported in pairs) / runs,
         widths[1] / widths[0] - 1,
-        sum(holds(interval) for interval, _ in with_blocks) / stops,
-        sum(n for _, n in with_blocks) / stops,
-        sum(holds(interval) for interval, _ in without) / stops,
     )
+
+
+class Tests(NamedTuple):
+    """The share of runs in which each test finds a difference."""
+
+    models: int
+    blocks: int
+    words: float
+    by_model: float
+    apart: float
+    logrank: float
+    clustered: float
+    mcnemar: float
+    reported: float
+
+
+def found_by(
+    random: np.random.Generator, models: int, blocks: int, words: float, own: float, apart: float
+) -> list[bool]:
+    """Which tests find a difference in one run."""
+    pairs = list(combinations(range(models), 2))
+    log_odds = LOG_ODDS + random.normal(0, words, (blocks, 2, 1)) + random.normal(0, own, (blocks, 2, models))
+    log_odds[:, :, 0] += apart
+    word_of = np.arange(4)[:, None] // 2 ^ np.arange(2)
+    rates = 1 / (1 + np.exp(-np.stack([log_odds[:, word_of, list(pair)] for pair in pairs], axis=1)))
+    leaks = random.random((blocks, len(pairs), 4, 2, MESSAGES)) < rates[..., None]
+    ends = np.any(leaks, axis=-1)
+    times = np.where(ends, leaks.argmax(axis=-1) + 1, MESSAGES)
+    test, contrast = ClusteredLogrank(), Contrast()
+    lives = [(Counter[int](), Counter[int]()) for _ in range(models)]
+    for block, (of_block, when) in enumerate(zip(ends.tolist(), times.tolist(), strict=True)):
+        rows: dict[tuple[int, int], dict[int, bool]] = {}
+        for (at, pair), cell, place in product(enumerate(pairs), range(4), range(2)):
+            model, ended, time = pair[place], of_block[at][cell][place], when[at][cell][place]
+            test.add(block, str(model), time, ended=ended)
+            lives[model][not ended][time] += 1
+            rows.setdefault((-1 if models == 2 else pair[1 - place], cell), {})[model] = ended
+        for (opponent, _), leaked in rows.items():
+            if 0 in leaked and 1 in leaked:
+                contrast.add(block, leaked[0], leaked[1], str(opponent))
+    ps = logrank(lives), test.p(), mcnemar(contrast.counts), compared_by(contrast).p
+    return [p is not None and p <= 0.05 for p in ps]
+
+
+def tests(models: int, blocks: int, words: float, own: float, apart: float, runs: int) -> Tests:
+    random = np.random.default_rng([models, blocks, int(10 * words), int(10 * own), int(10 * apart)])
+    found = np.mean([found_by(random, models, blocks, words, own, apart) for _ in range(runs)], axis=0)
+    return Tests(models, blocks, words, own, apart, *found.tolist())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     quick = parser.parse_args().quick
-    runs, stops = (200, 40) if quick else (2000, 400)
-    print(f"95% intervals, {runs} runs of {BLOCKS} blocks; {stops} runs that stop at a width of {WIDTH}")
-    print("spread    plain  clustered  wider   stopped  interactions  unclustered")
+    trials = 100 if quick else 1000
+    print(f"share of {trials} runs in which tests find a difference at 5%")
+    print("models  blocks  words  by model  differs   log-rank  clustered   McNemar  reported")
+    found = []
+    for words, own, apart in ((0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 0.6)):
+        for models, blocks in product((2, 4), (10, 25, 50)):
+            found.append(each := tests(models, blocks, words, own, apart, trials))
+            print(
+                f"{each.models:>6}  {each.blocks:>6}  {each.words:>5}  {each.by_model:>8}  {each.apart:>7}   "
+                f"{each.logrank:>8.1%}  {each.clustered:>9.1%}  {each.mcnemar:>8.1%}  {each.reported:>8.1%}",
+                flush=True,
+            )
+    runs = 200 if quick else 2000
+    print(f"\n95% intervals, {runs} runs of {BLOCKS} blocks")
+    print("spread    plain  clustered  wider")
     rows = []
     for spread in SPREADS:
-        rows.append(row := measured(spread, runs, stops))
-        print(
-            f"{row.spread:>6}   {row.plain:>6.1%}     {row.clustered:>6.1%}  {row.wider:>5.1%}    {row.stopped:>6.1%}"
-            f"  {row.interactions:>12.0f}       {row.unclustered:>6.1%}",
-            flush=True,
-        )
+        rows.append(row := measured(spread, runs))
+        print(f"{row.spread:>6}   {row.plain:>6.1%}     {row.clustered:>6.1%}  {row.wider:>5.1%}", flush=True)
     OUT.mkdir(exist_ok=True)
-    (OUT / "words.json").write_text(json.dumps([row._asdict() for row in rows], indent=2))
+    result = {"intervals": [row._asdict() for row in rows], "tests": [each._asdict() for each in found]}
+    (OUT / "words.json").write_text(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

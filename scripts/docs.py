@@ -45,7 +45,17 @@ MODULES = {
 }
 """Public modules beside `groundswell` itself."""
 PARTS: dict[str, tuple[str, ...]] = {
-    "Experiments as functions": ("play", "compare", "simulate", "mutate", "evolve", "ask", "map", "as_function"),
+    "Experiments as functions": (
+        "play",
+        "compare",
+        "score",
+        "simulate",
+        "mutate",
+        "evolve",
+        "ask",
+        "map",
+        "as_function",
+    ),
     "Opening a store": ("open", "open_sync", "Engine", "Run", "RunOptions", "Limits", "RetryPolicy", "Summary"),
     "Writing a program": ("program", "Program", "Trial", "function", "together", "driver", "Outcome"),
     "Requests and replies": (
