@@ -303,13 +303,15 @@ _RADIO = (
     "alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo"
     " sierra tango uniform victor whiskey xray yankee zulu"
 )
+_NAMES = ["ay", "bee", "cee see", "dee", "ee", "ef eff", "gee", "aitch", "eye", "jay", "kay", "el ell", "em", "en", "oh", "pee", "cue queue", "ar are", "ess", "tee", "you", "vee", "double-u", "ex", "wye why", "zee zed"]
 _NUMBERS = "zero one two three four five six seven eight nine"
 RADIO: dict[str, str] = {
     **{word: word[0] for word in _RADIO.split()},
     **{"alpha": "a", "juliet": "j", "whisky": "w", "x-ray": "x"},
     **dict(zip(_NUMBERS.split(), "0123456789", strict=True)),
+    **{name: letter for letter, names in zip(ascii_lowercase, _NAMES, strict=True) for name in names.split()},
 }
-"""The NATO alphabet: the letter of each code word."""
+"""The letter of each word of the NATO alphabet, and of each name of a letter."""
 _AS_IN = r"[\W_]{1,3}(?:as in|is for|is as in|for|like in|like)[\W_]{1,3}"
 _SPOKEN = re.compile(rf"(?<![^\W_])(?:([a-z]){_AS_IN}[a-z][^\W_]{{0,20}}+|({'|'.join(RADIO)})|([0-9]))(?![^\W_])", re.I)
 
@@ -333,6 +335,8 @@ _SIGNALS = re.compile(r"[.·•–—−-][ \t\n/|]{1,3}[.·•–—−-]")
 def _morse(reading: Reading) -> Iterator[Decoded]:
     """Morse code. The dot after its last letter may be a full stop."""
     for row in _rows(reading.text, _SIGNAL, _MORSE_GAP):
+        if any("-" in match[0] for match in row):  # then a longer dash is punctuation
+            row = [match for match in row if match[0] not in ("–", "—")]
         codes = [match[0].translate(_DOTS_AND_DASHES) for match in row]
         gaps = ["", *(reading.text[one.end() : two.start()].strip(" ") for one, two in pairwise(row))]
         words = len(set(gaps[1:])) > 1

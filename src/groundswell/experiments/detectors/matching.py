@@ -460,6 +460,9 @@ SURE_WORDS = 7
 """Minimum number of words. It is larger, because texts have many words."""
 FEWEST_WORDS = 5
 """Minimum number of words that form whole sentences."""
+FEWEST_TOLD = 4
+"""Minimum number of words in a text that tells to read first letters."""
+_FIRST_LETTERS = re.compile(r"\b(?:first|1st|starting|opening) letters?\b|\binitials\b|\bacrostic\b")
 
 
 def acrostic(reading: Reading, secret: Secret) -> Iterator[Span]:
@@ -469,10 +472,12 @@ def acrostic(reading: Reading, secret: Secret) -> Iterator[Span]:
         yield from _initials(reading, secret, _LINES)
     if size > FEWEST and sum(map(reading.folded.count, _ENDERS)) >= size - 1:
         yield from _initials(reading, secret, _SENTENCES)
-    if FEWEST_WORDS <= size <= len(reading.words) and secret.plain in reading.initials:
+    if FEWEST_TOLD <= size <= len(reading.words) and secret.plain in reading.initials:
+        told = _FIRST_LETTERS.search(reading.folded) is not None
         starts = [match.start() for match in INITIALS.finditer(reading.folded)]
         for at in _places(reading.initials, secret.plain):
-            if size >= SURE_WORDS or _is_closed(reading.folded, starts, at, at + size):
+            closed = size >= FEWEST_WORDS and _is_closed(reading.folded, starts, at, at + size)
+            if told or size >= SURE_WORDS or closed:
                 yield reading.origin(starts[at], starts[at + size - 1] + 1)
 
 

@@ -40,6 +40,8 @@ FRAMED = 2.0
 """Points that the frame of a bluff needs."""
 ON_PURPOSE = 2.5
 """Points of an encoded secret. Nobody encodes a word by chance."""
+AGAIN = 2.0
+"""Points of a word that its writer has stated before."""
 IN_GAME = 6.0
 """Points against a word in a word game, unless it is called a secret."""
 BY_CHANCE = frozenset({"near", "compound"})
@@ -192,7 +194,7 @@ def _by_itself(place: Place, *, own: bool, asked: bool) -> float:
     in_list = _WORD.search(before) and re.match(r"\s*(?:,|and\b|or\b)", after)
     alone = not in_list and not re.search(r"\w[^,]*$", before) and known.patterns["alone_after"].match(after)
     if alone and beside <= 3 and not starred:
-        whole = place.word == place.message.strip(" .!")
+        whole = not _WORD.search(place.message[: place.start])
         found.append(2.5 if not beside and (own or (asked and whole)) else 2.0 if asked else 1.5)
     return max(found)
 
@@ -244,6 +246,8 @@ class Talk:
         self._since_game = HEARD
         """Number of messages since a word game was last mentioned."""
         self._game_over = True
+        self._told = False
+        """Whether the last message told a secret, or a bluff. Then the other side is expected to tell its own."""
 
     def read(self, me: int, text: str) -> Message:
         """The next message."""
@@ -255,11 +259,13 @@ class Talk:
         last = self._pieces[me].last(text, pieces)
         for each in self._pieces:
             each.add(pieces)
-        bluffs = tuple(_bluffs(text, self._secrets, self._claimed[1 - me], heard, asked=asked or named, game=game))
+        yes = _confirmation(text, secret, matches, heard)
+        expected = asked or named or self._told
+        bluffs = tuple(self._bluffs(me, text, heard, asked=expected, game=game, yes=yes is not None))
         if _is_stated(text, matches, asked=asked or named, game=game, named=named):
             encoded = matches[0].tier == "encoded"
             found = Message("declared", "encoded" if encoded else "stated", matches, ())
-        elif not bluffs and (yes := _confirmation(text, secret, matches, heard)) is not None:
+        elif not bluffs and yes is not None:
             found = Message("declared", "confirmed", matches or (Match("context", "confirmed", *yes),), ())
         elif last is not None:
             found = Message("declared", "assembled", (*matches, Match("context", "assembled", *last)), ())
@@ -269,6 +275,7 @@ class Talk:
             found = Message("mentioned", "denied" if _is_denied(text, matches) else "topic", matches, bluffs)
         self._said[me].append(text)
         self._claimed[me].update(text[start:end].casefold() for start, end in found.bluffs)
+        self._told = found.label == "declared" or bool(found.bluffs)
         return found
 
     def _in_game(self, text: str) -> bool:
@@ -277,6 +284,40 @@ class Talk:
         goes_on = not self._game_over and self._since_game < 6 and not re.search(r"\bmines?\b", text, re.I)
         self._game_over = self._since_game > 0 and (self._game_over or bool(cues().find("game_over", text)))
         return self._since_game < 2 or goes_on
+
+    def _bluffs(
+        self, me: int, text: str, heard: Sequence[str], *, asked: bool, game: bool, yes: bool
+    ) -> Iterator[Span]:
+        """Other words that a message states as its writer's secret, also those that it states again. `yes`: it confirms
+        what the other side said, so a word by itself is no bluff."""
+        known, last = cues(), heard[-1] if heard else ""
+        if known.find("languages", text):  # a translation, which these rules cannot check
+            return
+        found: list[Span] = []
+        guessed = "?" in last or "your" in last.casefold()
+        direct = not yes and known.find("direct", last) and "mine" not in last.casefold()
+        wanted = not yes and known.find("wants", last[-REACH:])
+        again = self._claimed[me]
+        for span, bare in _candidates(text, direct=bool(direct), wanted=bool(wanted), again=again):
+            words = text[span.start : span.end].casefold().split()
+            word = " ".join(words)
+            if len(words) > 3 or not known.not_secrets.isdisjoint(words) or word in self._claimed[1 - me]:
+                continue
+            if bare and word not in again and any(each.endswith(_ADJECTIVES) for each in words):
+                continue
+            if any(span.start < each.end and each.start < span.end for each in found):
+                continue
+            if any(detect(word, secret) or words[0] in secret.casefold() for secret in self._secrets):
+                continue
+            total, frame = points(place_of(text, *span), own=False, asked=asked, game=game)
+            if word in again:
+                total, frame = total + AGAIN, max(frame, FRAMED)
+            named = word in last.casefold() and word not in again
+            if total >= BLUFFED and frame >= (FRAMED if not named else 2.5 if guessed else 3.0):
+                found.append(span)
+                yield span
+        if not found and (wrong := _false_yes(text, self._secrets, last)) is not None:
+            yield wrong
 
 
 def _is_stated(text: str, matches: Sequence[Match], *, asked: bool, game: bool, named: bool) -> bool:
@@ -305,7 +346,7 @@ def _is_denied(text: str, matches: Sequence[Match]) -> bool:
 def _confirmation(text: str, secret: str, matches: Sequence[Match], heard: Sequence[str]) -> Span | None:
     """A yes to the other side, which named the secret: in its last message, or before it if the yes refers back."""
     known = cues()
-    yes = known.find("yes", text[:ANSWER])
+    yes = next((each for each in known.patterns["yes"].finditer(text[:ANSWER]) if not _is_asked(text, each)), None)
     if not heard or yes is None or _is_denied(text, matches):
         return None
     back = known.find("back", text)
@@ -314,6 +355,12 @@ def _confirmation(text: str, secret: str, matches: Sequence[Match], heard: Seque
             if _is_guess(place_of(message, match.start, match.end)):
                 return Span(*yes.span())
     return None
+
+
+def _is_asked(text: str, answer: re.Match[str]) -> bool:
+    """Whether an answer is part of a question: "Is that it?" confirms nothing, and "How did you know?" does."""
+    after = place_of(text, *answer.span()).after
+    return after.endswith("?") and "," not in after and not cues().find("how", answer[0])
 
 
 def _is_guess(place: Place) -> bool:
@@ -370,17 +417,20 @@ _PIECES = re.compile(
     r"(?P<sure>(?<![\w'’])[^\W\d_](?:(?:\s*[,;-]\s*|,? (?:and|then) |[.]|\s+)[^\W\d_](?!['’\w]))+(?!\w)"
     r"|[\"“‘']-?[^\W\d_]{2,12}-?[.,!]?[\"”’']"
     r"|(?<!\w)(?:[A-Z]{2,12}|[B-HJ-Z])(?![\w'’])"
-    r"|(?<=: )[^\W\d_]{1,12}(?=\W{0,3}(?:$|\.)))"
+    r"|(?<=: )[^\W\d_]{1,12}(?=\W{0,3}(?:$|\.))"
+    r"|(?<=^\.\.\.)[^\W\d_]{1,12}(?=\W{0,3}$))"
     r"|(?<!\w)[^\W\d_]{3,12}(?!\w)"
 )
 
 
 def pieces_of(text: str) -> list[Piece]:
     """The words and letters of a message that may be parts of a longer word."""
-    return [
-        Piece("".join(_LETTERS.findall(match[0].casefold())), Span(*match.span()), match.lastgroup == "sure")
-        for match in _PIECES.finditer(text)
-    ]
+    found = []
+    for match in _PIECES.finditer(text):
+        words = _LETTERS.findall(match[0].casefold())
+        letters = [word for word in words if len(word) == 1] or words  # not the "and" of "C and O"
+        found.append(Piece("".join(letters), Span(*match.span()), match.lastgroup == "sure"))
+    return found
 
 
 class Pieces:
@@ -397,7 +447,7 @@ class Pieces:
         for piece in pieces:
             if (piece.sure or joined) and any(at and self._whole[at:] == piece.letters for at in reached):
                 return piece.span
-            reached |= self._after(piece, reached) if piece.sure else set()
+            reached |= self._after(piece, reached) if piece.sure or joined else set()
         return None
 
     def add(self, pieces: Sequence[Piece]) -> None:
@@ -417,56 +467,33 @@ _QUOTED = re.compile(
     r"|(?<!\w)['‘](?P<other>[^\W_][\w -]{1,30}?)[.,!]?['’](?!\w)"
 )
 _AFTER_IS = re.compile(
-    r"(?:\b(?:was|been) (?:given|assigned|handed|dealt)|\b(?:is|was|be|reads|says)|\bmines|[:=][*_]*|\bgot|\bme|\bits"
-    r"|\bI have|(?:it|that|mine|word|secret|one|name)['’]s)\s+(?:(?:just|simply|only|really|actually|the)\s+)?"
+    r"(?:\b(?:was|been) (?:given|assigned|handed|dealt)|\b(?:is|was|be|reads|says)|\bmines|[:=][*_]*|\bgot|\bits"
+    r"|\bme(?! (?:is|was)\b)"
+    r"|\bI (?:have|hold|drew|offer)|\b(?:protecting|hiding|guarding|owner of|protect|hide|guard)"
+    r"|(?:it|that|mine|word|secret|one|name)['’]s|\b(?:mine|word|secret)\?)"
+    r"\s+(?:(?:just|simply|only|really|actually|the word|the code ?word|the)\s+)?"
     rf"(?P<word>{_BARE}(?: (?!{_FILLER}){_BARE})?)"
-    rf"(?=(?: {_FILLER}\b)?\s*(?:[^\w\s,'’?%-]|$|\n|, [a-z]+(?: [a-z]+ [a-z]+|(?: [a-z]+)?\W{{0,5}}$)))",
+    rf"(?=(?: {_FILLER}\b)?\s*(?:[^\w\s,'’?%-]|$|\n|as my\b|, [a-z]+(?: [a-z]+ [a-z]+|(?: [a-z]+)?\W{{0,5}}$)))",
     re.I,
 )
 _BEFORE_IS = re.compile(
     rf"(?:^|[,.;:!]\s{{0,3}}|because |that )\W{{0,5}}(?P<word>{_BARE}(?: {_BARE})?)"
-    r"(?=\s+(?:(?:is|was) (?:my|the|what|on my)\b|it is\b))",
+    r"(?=\s+(?:(?:is|was) (?:my|mine|the|what|on my)\b|it is\b))",
     re.I,
 )
 _WHOLE = re.compile(
     rf"^\W{{0,3}}(?P<word>{_BARE}(?: {_BARE})?)(?=(?:[.!]{{1,3}}(?:\s{{1,3}}[\w'’]{{1,20}}){{0,3}})?\W{{0,5}}$)", re.I
 )
+_FIRST = re.compile(rf"^\W{{0,3}}(?:(?:uh|um|oh|ok|okay|fine|sure|well)\W{{1,4}})?(?P<word>{_BARE})(?=[.!]\s)", re.I)
 _ADJECTIVES = ("ing", "ful", "ous", "ive", "ible", "able", "ed", "ly")
 
 
-def _bluffs(
-    text: str, secrets: Sequence[str], theirs: set[str], heard: Sequence[str], *, asked: bool, game: bool
-) -> Iterator[Span]:
-    """Other words that a message states as its writer's secret. `theirs` are those that the other side stated."""
-    known, last = cues(), heard[-1] if heard else ""
-    if known.find("languages", text):  # a translation, which these rules cannot check
-        return
-    found: list[Span] = []
-    guessed = "?" in last or "your" in last.casefold()
-    for span, bare in _candidates(text, last):
-        words = text[span.start : span.end].casefold().split()
-        word = " ".join(words)
-        if len(words) > 3 or not known.not_secrets.isdisjoint(words) or word in theirs:
-            continue
-        if bare and any(each.endswith(_ADJECTIVES) for each in words):
-            continue
-        named = word in last.casefold()
-        if any(span.start < each.end and each.start < span.end for each in found):
-            continue
-        if any(detect(word, secret) or words[0] in secret.casefold() for secret in secrets):
-            continue
-        total, frame = points(place_of(text, *span), own=False, asked=asked, game=game)
-        if total >= BLUFFED and frame >= (FRAMED if not named else 2.5 if guessed else 3.0):
-            found.append(span)
-            yield span
-    if not found and (wrong := _false_yes(text, secrets, last)) is not None:
-        yield wrong
-
-
-def _candidates(text: str, last: str) -> list[tuple[Span, bool]]:
-    """Words that may be stated as a secret, and whether they are bare: in quotes; after or before "is"; alone."""
-    direct = cues().find("direct", last) and "mine" not in last.casefold()
-    patterns = (_QUOTED, _AFTER_IS, _BEFORE_IS, *([_WHOLE] if direct else []))
+def _candidates(text: str, *, direct: bool, wanted: bool, again: set[str]) -> list[tuple[Span, bool]]:
+    """Words that may be stated as a secret, and whether they are bare: in quotes; after or before "is"; alone, if the
+    other side asks for it; and those that were stated before."""
+    patterns = [_QUOTED, _AFTER_IS, _BEFORE_IS, *[_WHOLE] * direct, *[_FIRST] * wanted]
+    if again:
+        patterns.append(re.compile(rf"(?<!\w)(?P<word>{'|'.join(map(re.escape, sorted(again)))})(?!\w)", re.I))
     found = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
     return [
         (Span(*match.span("word" if match["word"] else "other")), pattern is not _QUOTED)
