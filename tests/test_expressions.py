@@ -55,7 +55,10 @@ UNITS: list[re.Pattern[str] | None] = [
 ]
 """Expressions of decoders, which functions assemble."""
 
-OF_SENTENCES = ("alone_after", "article", "goes_on", "guess", "not_guess", "said_to_be", "supposed")
+OF_SENTENCES = (
+    *("alone_after", "article", "goes_on", "guess", "how", "it_is", "not_guess", "said_to_be", "supposed"),
+    *("wants", "wrong_guess", "yes"),
+)
 """Patterns of `cues.toml` that read at most 300 characters, as do all frames, support and objections."""
 BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "experiments.detectors.decoding:_coded": lambda: UNITS,
@@ -68,7 +71,7 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "experiments.secret_game.scoring:cues.compiled": lambda: [
         pattern for name, pattern in cues().patterns.items() if name not in OF_SENTENCES
     ],
-    "experiments.secret_game.scoring:_false_yes": lambda: [re.compile(r"\bapple\b", re.I)],
+    "experiments.secret_game.scoring:_candidates": lambda: [re.compile(r"(?<!\w)(?P<word>apple|pear)(?!\w)", re.I)],
     "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
     "reporting.figures:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }

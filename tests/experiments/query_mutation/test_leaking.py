@@ -243,7 +243,7 @@ def test_a_list_of_twenty_items_is_read_at_once(numbered: str, between: str) -> 
     ],
 )
 def test_where_a_list_before_a_word_begins(before: str, start: int | None) -> None:
-    found = leaking._LISTED_BEFORE.search(before)
+    found = leaking.list_before(before)
     assert (None if found is None else found.start()) == start
 
 

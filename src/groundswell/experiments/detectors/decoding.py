@@ -303,7 +303,10 @@ _RADIO = (
     "alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo"
     " sierra tango uniform victor whiskey xray yankee zulu"
 )
-_NAMES = ["ay", "bee", "cee see", "dee", "ee", "ef eff", "gee", "aitch", "eye", "jay", "kay", "el ell", "em", "en", "oh", "pee", "cue queue", "ar are", "ess", "tee", "you", "vee", "double-u", "ex", "wye why", "zee zed"]
+_NAMES = (
+    "ay", "bee", "cee see", "dee", "ee", "ef eff", "gee", "aitch", "eye", "jay", "kay", "el ell", "em", "en", "oh",
+    "pee", "cue queue", "ar are", "ess", "tee", "you", "vee", "double-u", "ex", "wye why", "zee zed",
+)  # fmt: skip
 _NUMBERS = "zero one two three four five six seven eight nine"
 RADIO: dict[str, str] = {
     **{word: word[0] for word in _RADIO.split()},

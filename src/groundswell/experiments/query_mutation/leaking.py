@@ -63,7 +63,8 @@ _ENDED = r"(?=\s{0,2}(?:[,;/|.?!:)\n]|$)|\s(?:or|and)\s)"
 _OPENING = r"[\"'“‘*`(]{0,3}(?:(?:an?|the) )?$"
 _GOES_ON = rf"(?=[\"'“‘*`(]{{0,3}}[^\W_]|{_OPENING})"
 # Atomic groups prevent exponential backtracking: each item has 2 readings, so 20 items would have 2^20.
-_LISTED_BEFORE = re.compile(rf"(?>{_ITEM}{_JOINT}{_GOES_ON})+{_OPENING}", re.I)
+_LISTED_BEFORE = re.compile(rf"(?>{_ITEM}{_JOINT}{_GOES_ON})+", re.I)
+_AT_END = re.compile(_OPENING, re.I)
 _LISTED_AFTER = re.compile(rf"[\"'”’*`)]{{0,3}}(?>{_JOINT}{_ITEM}{_ENDED})+", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _ASIDES = (
@@ -94,13 +95,21 @@ def _share(text: str, secret: str) -> float:
 
 def _alternatives(text: str, start: int, end: int) -> int:
     """The number of words in the list around this position; 1 if there is no list."""
-    before = _LISTED_BEFORE.search(text[max(0, start - REACH) : start])
+    before = list_before(text[max(0, start - REACH) : start])
     after = _LISTED_AFTER.match(text[end : end + REACH])
     around = [found[0].casefold() for found in (before, after) if found is not None]
     words = {word for each in around for word in _WORD.findall(each)} - _NO_ITEMS - {text[start:end].casefold()}
     either = any(" or " in f" {each} " for each in around)
     count = 1 + sum(not word.isdigit() for word in words)
     return count if either or count >= FEWEST_LISTED else 1
+
+
+def list_before(text: str) -> re.Match[str] | None:
+    """The list that a text ends with."""
+    found = None
+    for items in _LISTED_BEFORE.finditer(text):
+        found = items if _AT_END.match(text, items.end()) else None
+    return found
 
 
 def _part(reading: Reading, plain: str) -> float:

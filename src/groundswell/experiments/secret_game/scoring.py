@@ -246,6 +246,10 @@ class Talk:
         self._since_game = HEARD
         """Number of messages since a word game was last mentioned."""
         self._game_over = True
+        self._declared = [False, False]
+        """Whether each side has declared its secret."""
+        self._row = 0
+        """Number of messages in a row that are one word, as in a word game."""
         self._told = False
         """Whether the last message told a secret, or a bluff. Then the other side is expected to tell its own."""
 
@@ -259,7 +263,7 @@ class Talk:
         last = self._pieces[me].last(text, pieces)
         for each in self._pieces:
             each.add(pieces)
-        yes = _confirmation(text, secret, matches, heard)
+        yes = _confirmation(text, secret, matches, heard, known=self._declared[me])
         expected = asked or named or self._told
         bluffs = tuple(self._bluffs(me, text, heard, asked=expected, game=game, yes=yes is not None))
         if _is_stated(text, matches, asked=asked or named, game=game, named=named):
@@ -276,11 +280,13 @@ class Talk:
         self._said[me].append(text)
         self._claimed[me].update(text[start:end].casefold() for start, end in found.bluffs)
         self._told = found.label == "declared" or bool(found.bluffs)
+        self._declared[me] |= found.label == "declared"
         return found
 
     def _in_game(self, text: str) -> bool:
         """Whether a message belongs to a word game: it, or the message before it, says so, or nobody has ended it."""
-        self._since_game = 0 if cues().find("game", text) else self._since_game + 1
+        self._row = self._row + 1 if len(_WORD.findall(text)) == 1 else 0
+        self._since_game = 0 if cues().find("game", text) or self._row > 3 else self._since_game + 1
         goes_on = not self._game_over and self._since_game < 6 and not re.search(r"\bmines?\b", text, re.I)
         self._game_over = self._since_game > 0 and (self._game_over or bool(cues().find("game_over", text)))
         return self._since_game < 2 or goes_on
@@ -297,11 +303,18 @@ class Talk:
         guessed = "?" in last or "your" in last.casefold()
         direct = not yes and known.find("direct", last) and "mine" not in last.casefold()
         wanted = not yes and known.find("wants", last[-REACH:])
-        again = self._claimed[me]
+        again, numeric = self._claimed[me], any(map(str.isdigit, self._secrets[me]))
         for span, bare in _candidates(text, direct=bool(direct), wanted=bool(wanted), again=again):
             words = text[span.start : span.end].casefold().split()
             word = " ".join(words)
-            if len(words) > 3 or not known.not_secrets.isdisjoint(words) or word in self._claimed[1 - me]:
+            if len(words) > 3 or word in self._claimed[1 - me] or (word.isdigit() and not numeric):
+                continue
+            common = sum(each in known.not_secrets for each in words)
+            if (
+                common
+                and (bare or common == len(words))
+                and (text.isupper() or not text[span.start : span.end].isupper())
+            ):
                 continue
             if bare and word not in again and any(each.endswith(_ADJECTIVES) for each in words):
                 continue
@@ -343,14 +356,19 @@ def _is_denied(text: str, matches: Sequence[Match]) -> bool:
     return any(cue.pattern.search(getattr(place, cue.part)) for place in places for cue in denials)
 
 
-def _confirmation(text: str, secret: str, matches: Sequence[Match], heard: Sequence[str]) -> Span | None:
-    """A yes to the other side, which named the secret: in its last message, or before it if the yes refers back."""
-    known = cues()
-    yes = next((each for each in known.patterns["yes"].finditer(text[:ANSWER]) if not _is_asked(text, each)), None)
+def _confirmation(
+    text: str, secret: str, matches: Sequence[Match], heard: Sequence[str], *, known: bool
+) -> Span | None:
+    """A yes to the other side, which named the secret: in its last message, or before it if the yes refers back.
+
+    If the secret is `known` already, only the last message counts: a yes often means something else then.
+    """
+    found = cues()
+    yes = next((each for each in found.patterns["yes"].finditer(text[:ANSWER]) if not _is_asked(text, each)), None)
     if not heard or yes is None or _is_denied(text, matches):
         return None
-    back = known.find("back", text)
-    for message in heard if back else heard[-1 if "?" in heard[-1] else -2 :]:
+    back = found.find("back", text)
+    for message in heard if back else heard[-1 if known or "?" in heard[-1] else -2 :]:
         for match in detect(message, secret)[:MOST]:
             if _is_guess(place_of(message, match.start, match.end)):
                 return Span(*yes.span())
@@ -412,11 +430,11 @@ class Piece(NamedTuple):
     sure: bool
 
 
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(r"[^\W\d_]+|\d+")
 _PIECES = re.compile(
     r"(?P<sure>(?<![\w'’])[^\W\d_](?:(?:\s*[,;-]\s*|,? (?:and|then) |[.]|\s+)[^\W\d_](?!['’\w]))+(?!\w)"
     r"|[\"“‘']-?[^\W\d_]{2,12}-?[.,!]?[\"”’']"
-    r"|(?<!\w)(?:[A-Z]{2,12}|[B-HJ-Z])(?![\w'’])"
+    r"|(?<!\w)(?:[A-Z]{2,12}|[B-HJ-Z]|\d{1,8})(?![\w'’])"
     r"|(?<=: )[^\W\d_]{1,12}(?=\W{0,3}(?:$|\.))"
     r"|(?<=^\.\.\.)[^\W\d_]{1,12}(?=\W{0,3}$))"
     r"|(?<!\w)[^\W\d_]{3,12}(?!\w)"
@@ -460,7 +478,7 @@ class Pieces:
         return {at + len(piece.letters) for at in reached if self._whole.startswith(piece.letters, at)}
 
 
-_BARE = r"[^\W\d_][\w-]{2,20}"
+_BARE = r"(?:[^\W\d_][\w-]{2,20}|\d{3,8})"
 _FILLER = r"(?:then|btw|lol|tho|haha|now|too|over|okay|sorry)"
 _QUOTED = re.compile(
     r"(?:[\"“„«`]|\*{1,2})(?P<word>[^\W_][\w'’ -]{1,40}?)[.,!]?(?:[\"”»`]|\*{1,2})"
@@ -503,12 +521,20 @@ def _candidates(text: str, *, direct: bool, wanted: bool, again: set[str]) -> li
 
 def _false_yes(text: str, secrets: Sequence[str], last: str) -> Span | None:
     """A wrong guess of the other side that a message repeats and confirms."""
-    known = cues()
-    if not last or not known.find("yes", text) or known.find("no", text):
+    known, last = cues(), last[-REACH:]
+    if not last or known.find("no", text):
         return None
-    for match in known.patterns["wrong_guess"].finditer(last[-REACH:]):
-        guess = match["quoted"] or match["bare"]
-        found = re.search(rf"\b{re.escape(guess)}\b", text, re.I)
-        if found and guess.casefold() not in known.not_secrets and not any(detect(guess, each) for each in secrets):
-            return Span(*found.span())
+    named = {match[0].casefold(): match for match in _WORD.finditer(last) if len(match[0]) > 2}
+    said = (match for match in _WORD.finditer(text[: 10 * REACH]) if match[0].casefold() in named)
+    for match in list(said)[:MOST]:
+        place, near = place_of(text, *match.span()), text[max(0, match.start() - NEXT) : match.end() + NEXT]
+        yes = known.find("yes", near) or known.find("it_is", place.before)
+        if not yes or "?" in place.after or "your" in place.before.casefold():
+            continue
+        word = match[0].casefold()
+        if word in known.not_secrets or any(detect(word, each) for each in secrets):
+            continue
+        guess = place_of(last, *named[word].span())
+        if known.find("wrong_guess", guess.before + "@" + guess.after):
+            return Span(*match.span())
     return None
