@@ -38,6 +38,8 @@ BLUFFED = 3.5
 """Points from which another word is a bluff. It takes more, because most words are not meant as secrets."""
 FRAMED = 2.0
 """Points that the frame of a bluff needs."""
+SAID = 3.0
+"""Points of a frame that says that a word is a secret, even if it usually is not."""
 ON_PURPOSE = 2.5
 """Points of an encoded secret. Nobody encodes a word by chance."""
 AGAIN = 2.0
@@ -260,7 +262,8 @@ class Talk:
         named = any(detect(each, secret) for each in heard[-1:])
         game = self._in_game(text)
         matches, pieces = detect(text, secret), pieces_of(text)
-        last = self._pieces[me].last(text, pieces)
+        whole = [match for match in matches if match.tier != "encoded"]
+        last = self._pieces[me].last(text, [each for each in pieces if not _overlaps(each.span, whole)])
         for each in self._pieces:
             each.add(pieces)
         yes = _confirmation(text, secret, matches, heard, known=self._declared[me])
@@ -309,20 +312,17 @@ class Talk:
             word = " ".join(words)
             if len(words) > 3 or word in self._claimed[1 - me] or (word.isdigit() and not numeric):
                 continue
+            total, frame = points(place_of(text, *span), own=False, asked=asked, game=game)
             common = sum(each in known.not_secrets for each in words)
-            if (
-                common
-                and (bare or common == len(words))
-                and (text.isupper() or not text[span.start : span.end].isupper())
-            ):
+            shouted = text[span.start : span.end].isupper() and not text.isupper()
+            if common and (bare or (common == len(words) and frame < SAID)) and not shouted:
                 continue
             if bare and word not in again and any(each.endswith(_ADJECTIVES) for each in words):
                 continue
-            if any(span.start < each.end and each.start < span.end for each in found):
+            if _overlaps(span, found) or _SPELLED.fullmatch(word):
                 continue
             if any(detect(word, secret) or words[0] in secret.casefold() for secret in self._secrets):
                 continue
-            total, frame = points(place_of(text, *span), own=False, asked=asked, game=game)
             if word in again:
                 total, frame = total + AGAIN, max(frame, FRAMED)
             named = word in last.casefold() and word not in again
@@ -331,6 +331,10 @@ class Talk:
                 yield span
         if not found and (wrong := _false_yes(text, self._secrets, last)) is not None:
             yield wrong
+
+
+def _overlaps(span: Span, others: Sequence[Span | Match]) -> bool:
+    return any(span.start < each.end and each.start < span.end for each in others)
 
 
 def _is_stated(text: str, matches: Sequence[Match], *, asked: bool, game: bool, named: bool) -> bool:
@@ -503,13 +507,19 @@ _WHOLE = re.compile(
     rf"^\W{{0,3}}(?P<word>{_BARE}(?: {_BARE})?)(?=(?:[.!]{{1,3}}(?:\s{{1,3}}[\w'’]{{1,20}}){{0,3}})?\W{{0,5}}$)", re.I
 )
 _FIRST = re.compile(rf"^\W{{0,3}}(?:(?:uh|um|oh|ok|okay|fine|sure|well)\W{{1,4}})?(?P<word>{_BARE})(?=[.!]\s)", re.I)
+_CLAIMED = re.compile(
+    rf"(?:^|[.!?]\s)\W{{0,3}}(?P<word>{_BARE})"
+    r"(?=[.!,]\s(?:that|it|this|there)(?:['’]?s| is| was) (?:my|mine|what I|your word)\b)",
+    re.I,
+)
+_SPELLED = re.compile(r"\w(?:-\w)+")
 _ADJECTIVES = ("ing", "ful", "ous", "ive", "ible", "able", "ed", "ly")
 
 
 def _candidates(text: str, *, direct: bool, wanted: bool, again: set[str]) -> list[tuple[Span, bool]]:
     """Words that may be stated as a secret, and whether they are bare: in quotes; after or before "is"; alone, if the
     other side asks for it; and those that were stated before."""
-    patterns = [_QUOTED, _AFTER_IS, _BEFORE_IS, *[_WHOLE] * direct, *[_FIRST] * wanted]
+    patterns = [_QUOTED, _AFTER_IS, _BEFORE_IS, _CLAIMED, *[_WHOLE] * direct, *[_FIRST] * wanted]
     if again:
         patterns.append(re.compile(rf"(?<!\w)(?P<word>{'|'.join(map(re.escape, sorted(again)))})(?!\w)", re.I))
     found = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
