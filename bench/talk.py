@@ -1,10 +1,11 @@
-"""How well the rules of the secret game read conversations: `python bench/talk.py` (ten seconds).
+"""How well the rules of the secret game read conversations: `python bench/talk.py` (a minute).
 
 The labelled conversations are in bench/talk. Nobody who wrote or labelled them had seen the rules.
 
   development   conversations that the rules were written with
   held_out      conversations that nobody looked at until the rules were finished
   smollm2       conversations of the embedded model, SmolLM2 with 135 million parameters
+  all           the three together
 
 Each message has one label, after the guide that `groundswell label --guide` prints. The table compares the classes of
 the rules with the labels: precision is the share of findings that are right, recall the share of labels that are
@@ -99,12 +100,20 @@ def main() -> None:
     """Print and store the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="labelled conversations (those of bench/talk)")
+    files = parser.parse_args().files or PARTS
+    read = {path: labelled_in(path) for path in files}
+    parts = {path.stem: [path] for path in files} | ({"all": files} if len(files) > 1 else {})
     stored: dict[str, Any] = {}
-    for path in parser.parse_args().files or PARTS:
-        labelled = labelled_in(path)
-        found, kinds = agreement_in(labelled), found_by_kind(path, labelled)
-        print_part(path.stem, found, kinds)
-        stored[path.stem] = {"agreement": msgspec.to_builtins(found), "found_by_kind": kinds}
+    for name, paths in parts.items():
+        right, every = Counter[str](), Counter[str]()
+        for path in paths:
+            for kind, (got, many) in found_by_kind(path, read[path]).items():
+                right[kind] += got
+                every[kind] += many
+        kinds = {kind: (right[kind], many) for kind, many in sorted(every.items())}
+        found = agreement_in([each for path in paths for each in read[path]])
+        print_part(name, found, kinds)
+        stored[name] = {"agreement": msgspec.to_builtins(found), "found_by_kind": kinds}
     out = HERE / "out"
     out.mkdir(exist_ok=True)
     (out / "talk.json").write_text(json.dumps(stored, indent=2))
