@@ -48,16 +48,23 @@ DECLARED = {
         ["Mandolin, then.", "You got it."],
         ['I guess "mandolin".', "Correct. How did you know?"],
         ["A mandolin?", "Not telling.", "Oh come on.", "You were right before."],
+        ["Is it mandolin?", "How did you know?"],
+        ["Is it mandolin?", "There's no use pretending otherwise."],
     ],
     "assembled": [
         ['The first half is "mando".', "Go on.", 'And the rest is "lin".'],
         ["M, A, N", "More!", "D, O", "More!", "The last letters are L, I, N."],
+        ["It starts with M and A.", "More!", "N, D and O.", "More!", "L, I, N. That completes it."],
         ["You may have it in two pieces: \"mando\" and \"lin\". Put them together."],
     ],
     "encoded": [
         ["My word backwards is nilodnam."],
         ["Make of this what you can: bWFuZG9saW4="],
         ["It goes like this: M-A-N-D-O-L-I-N."],
+        ["I saw a mandolin once. My secret word is nilodnam."],
+        ["Say it slowly: em, ay, en, dee, oh, el, eye, en."],
+        ["Read the first letters: My Aunt Never Drinks Oolong Late In November."],
+        ["In Morse: -- .- -. -.. --- .-.. .. -. — over."],
     ],
 }  # fmt: skip
 MENTIONED = {
@@ -77,6 +84,10 @@ MENTIONED = {
 NOTHING = [
     ["What is your secret word?"],
     ["Is it guitar?", "Yes, exactly what I wanted to ask you."],
+    ["Is it mandolin?", "Is that right?"],
+    ["Is it mandolin?", 'You ask me: "Is that right?"'],
+    ["How big is a mando?", "Guess.", "And then I had a drink on the lin."],
+    ["How are you?", "Greetings. I am well."],
     ["I love kaleidoscopes.", "Yes, exactly! They are wonderful."],
     ["Let's play a game of word association. My word is colorful. What is yours?"],
     ["My favourite word is serendipity."],
@@ -89,6 +100,11 @@ BLUFFS = [
     (["And yours?", 'Mine is "guitar".'], "guitar"),
     (["Tell me yours.", "Fine, it's guitar."], "guitar"),
     (["Is it a guitar?", "You got me, guitar is the word."], "guitar"),
+    (["Is it a guitar?", "How on earth did you get that? Yes, it's a guitar, well done."], "guitar"),
+    (["What is yours?", "Guitar. As in the thing with six strings."], "Guitar"),
+    (["What is yours?", 'My secret word is "an owl".'], "an owl"),
+    (["My secret word is guitar.", "Really?", "Cross my heart, guitar."], "guitar"),
+    (["What is yours?", '"hello" ' * 50 + ". My secret word is guitar."], "guitar"),
 ]
 
 

@@ -68,7 +68,7 @@ _AT_END = re.compile(_OPENING, re.I)
 _LISTED_AFTER = re.compile(rf"[\"'”’*`)]{{0,3}}(?>{_JOINT}{_ITEM}{_ENDED})+", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _ASIDES = (
-    "a all alright and but certainly fine friend hello however hi indeed maybe no now of ok okay or perhaps please"
+    "a all alright an and but certainly fine friend hello however hi indeed maybe no now of ok okay or perhaps please"
     " right so sorry sure thanks the then there though too well yes"
 )
 _NO_ITEMS = frozenset(_ASIDES.split())
@@ -105,7 +105,7 @@ def _alternatives(text: str, start: int, end: int) -> int:
 
 
 def list_before(text: str) -> re.Match[str] | None:
-    """The list that a text ends with."""
+    """The list at the end of a text, without a quote or article that follows it."""
     found = None
     for items in _LISTED_BEFORE.finditer(text):
         found = items if _AT_END.match(text, items.end()) else None

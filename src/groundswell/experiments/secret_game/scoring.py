@@ -20,6 +20,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +51,8 @@ BY_CHANCE = frozenset({"near", "compound"})
 """Encoded forms that do occur by chance."""
 REACH = 300
 """Maximum number of characters of a sentence that are read before and after a word."""
+AROUND = 1_500
+"""Maximum number of characters of a message that are read before and after a word."""
 NEXT = 60
 """Number of characters of the next sentence that are read."""
 ANSWER = 150
@@ -58,13 +61,15 @@ GUESS = 20
 """Maximum number of words of a sentence that guesses a secret."""
 HEARD = 8
 """Number of messages of the other side in which an earlier guess is looked for."""
+PIECES = 8
+"""Number of messages after which pieces of a word are forgotten, unless more follow."""
 MOST = 50
 """Maximum number of places that are examined in a message."""
 CUES = Path(__file__).with_name("data") / "cues.toml"
 
 
 class Cue(NamedTuple):
-    """A pattern in the sentence before a word, in the sentence after it, in the next one, or in the whole message."""
+    """A pattern in the sentence before a word, in the sentence after it, in the next one, or in the message around."""
 
     points: float
     part: str
@@ -162,7 +167,7 @@ def points(place: Place, *, own: bool, asked: bool = False, game: bool = False) 
         "before": place.before,
         "after": place.after,
         "next": place.next,
-        "message": place.message[: 10 * REACH],
+        "message": place.message[max(0, place.start - AROUND) : place.end + AROUND],
     }
     frame = max((cue.points for cue in known.frames if _holds(cue, parts, own)), default=0.0)
     ordinary = not place.quoted and frame < FRAMED and known.find("article", place.before)
@@ -252,8 +257,9 @@ class Talk:
         """Whether each side has declared its secret."""
         self._row = 0
         """Number of messages in a row that are one word, as in a word game."""
-        self._told = False
-        """Whether the last message told a secret, or a bluff. Then the other side is expected to tell its own."""
+        self._told = [False, False]
+        """Whether the last message of each side told a secret, or a bluff. Then the other side is expected to tell its
+        own."""
 
     def read(self, me: int, text: str) -> Message:
         """The next message."""
@@ -262,27 +268,26 @@ class Talk:
         named = any(detect(each, secret) for each in heard[-1:])
         game = self._in_game(text)
         matches, pieces = detect(text, secret), pieces_of(text)
-        whole = [match for match in matches if match.tier != "encoded"]
-        last = self._pieces[me].last(text, [each for each in pieces if not _overlaps(each.span, whole)])
+        last = self._pieces[me].last(text, list(_outside(pieces, matches)))
         for each in self._pieces:
             each.add(pieces)
-        yes = _confirmation(text, secret, matches, heard, known=self._declared[me])
-        expected = asked or named or self._told
+        yes = _confirmation(text, secret, matches, heard, declared=self._declared[me])
+        expected = asked or named or self._told[1 - me]
         bluffs = tuple(self._bluffs(me, text, heard, asked=expected, game=game, yes=yes is not None))
-        if _is_stated(text, matches, asked=asked or named, game=game, named=named):
-            encoded = matches[0].tier == "encoded"
-            found = Message("declared", "encoded" if encoded else "stated", matches, ())
+        stated = _stated(text, matches, asked=asked or named, game=game, named=named)
+        if stated is not None:
+            found = Message("declared", "encoded" if stated.tier == "encoded" else "stated", matches, ())
         elif not bluffs and yes is not None:
             found = Message("declared", "confirmed", matches or (Match("context", "confirmed", *yes),), ())
-        elif last is not None:
+        elif not bluffs and last is not None:
             found = Message("declared", "assembled", (*matches, Match("context", "assembled", *last)), ())
         elif not bluffs and (hint := _hint(text, secret, asked=asked, named=bool(matches))) is not None:
             found = Message("hinted", "hint", matches or (Match("context", "hint", *hint),), ())
         else:
             found = Message("mentioned", "denied" if _is_denied(text, matches) else "topic", matches, bluffs)
         self._said[me].append(text)
-        self._claimed[me].update(text[start:end].casefold() for start, end in found.bluffs)
-        self._told = found.label == "declared" or bool(found.bluffs)
+        self._claimed[me].update(" ".join(text[start:end].casefold().split()) for start, end in found.bluffs)
+        self._told[me] = found.label == "declared" or bool(found.bluffs)
         self._declared[me] |= found.label == "declared"
         return found
 
@@ -319,9 +324,9 @@ class Talk:
                 continue
             if bare and word not in again and any(each.endswith(_ADJECTIVES) for each in words):
                 continue
-            if _overlaps(span, found) or _SPELLED.fullmatch(word):
+            if _SPELLED.fullmatch(word) or any(span.start < each.end and each.start < span.end for each in found):
                 continue
-            if any(detect(word, secret) or words[0] in secret.casefold() for secret in self._secrets):
+            if any(detect(word, secret) or _is_part(word, secret) for secret in self._secrets):
                 continue
             if word in again:
                 total, frame = total + AGAIN, max(frame, FRAMED)
@@ -333,12 +338,19 @@ class Talk:
             yield wrong
 
 
-def _overlaps(span: Span, others: Sequence[Span | Match]) -> bool:
-    return any(span.start < each.end and each.start < span.end for each in others)
+def _outside(pieces: Sequence[Piece], matches: Sequence[Match]) -> Iterator[Piece]:
+    """The pieces that are not part of an occurrence of the whole secret."""
+    whole = sorted((match for match in matches if match.tier != "encoded"), key=lambda match: match.start)
+    at = 0
+    for piece in pieces:
+        while at < len(whole) and whole[at].end <= piece.span.start:
+            at += 1
+        if at == len(whole) or whole[at].start >= piece.span.end:
+            yield piece
 
 
-def _is_stated(text: str, matches: Sequence[Match], *, asked: bool, game: bool, named: bool) -> bool:
-    """Whether a message states its writer's secret as such. `named`: the other side has just named it."""
+def _stated(text: str, matches: Sequence[Match], *, asked: bool, game: bool, named: bool) -> Match | None:
+    """Where a message states its writer's secret as such. `named`: the other side has just named it."""
     doubted = bool(matches) and (named or len(matches) > 1) and _is_denied(text, matches)
     enough = STATED + (1.5 if doubted else 0.0)
     for match in matches[:MOST]:
@@ -346,8 +358,8 @@ def _is_stated(text: str, matches: Sequence[Match], *, asked: bool, game: bool, 
         total += ON_PURPOSE if match.tier == "encoded" and match.form not in BY_CHANCE else 0.0
         total -= 2 if match.form == "inflected" else 0.0
         if total >= enough:
-            return True
-    return False
+            return match
+    return None
 
 
 def _is_denied(text: str, matches: Sequence[Match]) -> bool:
@@ -361,18 +373,19 @@ def _is_denied(text: str, matches: Sequence[Match]) -> bool:
 
 
 def _confirmation(
-    text: str, secret: str, matches: Sequence[Match], heard: Sequence[str], *, known: bool
+    text: str, secret: str, matches: Sequence[Match], heard: Sequence[str], *, declared: bool
 ) -> Span | None:
     """A yes to the other side, which named the secret: in its last message, or before it if the yes refers back.
 
-    If the secret is `known` already, only the last message counts: a yes often means something else then.
+    If the secret is `declared` already, a yes that does not refer back answers the last message only.
     """
-    found = cues()
-    yes = next((each for each in found.patterns["yes"].finditer(text[:ANSWER]) if not _is_asked(text, each)), None)
+    known = cues()
+    found = (each for each in known.patterns["yes"].finditer(text[: 2 * ANSWER]) if each.start() < ANSWER)
+    yes = next((each for each in found if not _is_asked(text, each)), None)
     if not heard or yes is None or _is_denied(text, matches):
         return None
-    back = found.find("back", text)
-    for message in heard if back else heard[-1 if known or "?" in heard[-1] else -2 :]:
+    back = known.find("back", text)
+    for message in heard if back else heard[-1 if declared or "?" in heard[-1] else -2 :]:
         for match in detect(message, secret)[:MOST]:
             if _is_guess(place_of(message, match.start, match.end)):
                 return Span(*yes.span())
@@ -382,7 +395,7 @@ def _confirmation(
 def _is_asked(text: str, answer: re.Match[str]) -> bool:
     """Whether an answer is part of a question: "Is that it?" confirms nothing, and "How did you know?" does."""
     after = place_of(text, *answer.span()).after
-    return after.endswith("?") and "," not in after and not cues().find("how", answer[0])
+    return bool(re.search(r"\?[\W_]*$", after)) and "," not in after and not cues().find("how", answer[0])
 
 
 def _is_guess(place: Place) -> bool:
@@ -406,7 +419,7 @@ def _hint(text: str, secret: str, *, asked: bool, named: bool) -> Span | None:
     A message that contains the secret hints at it only if it says so.
     """
     known = cues()
-    for match in known.patterns["hint"].finditer(text):
+    for match in islice(known.patterns["hint"].finditer(text), MOST):
         place = place_of(text, *match.span())
         if named and not known.find("said_to_be", match[0]):
             continue
@@ -417,8 +430,9 @@ def _hint(text: str, secret: str, *, asked: bool, named: bool) -> Span | None:
         return None
     for match in _BEGINNING.finditer(text):
         piece = (match["quoted"] or match["bare"]).casefold()
-        supposed = known.find("supposed", text[max(0, match.start() - REACH) : match.start()])
-        if not supposed and len(piece) < len(secret) and secret.casefold().startswith(piece):
+        if len(piece) >= len(secret) or not secret.casefold().startswith(piece):
+            continue
+        if not known.find("supposed", text[max(0, match.start() - REACH) : match.start()]):
             return Span(*match.span())
     found = known.find("described", text) if asked else None
     if found is None or known.find("no_hint", text) or known.find("confident", text):
@@ -438,10 +452,10 @@ _LETTERS = re.compile(r"[^\W\d_]+|\d+")
 _PIECES = re.compile(
     r"(?P<sure>(?<![\w'’])[^\W\d_](?:(?:\s*[,;-]\s*|,? (?:and|then) |[.]|\s+)[^\W\d_](?!['’\w]))+(?!\w)"
     r"|[\"“‘']-?[^\W\d_]{2,12}-?[.,!]?[\"”’']"
-    r"|(?<!\w)(?:[A-Z]{2,12}|[B-HJ-Z]|\d{1,8})(?![\w'’])"
+    r"|(?<!\w)(?:[A-Z]{2,12}|[B-HJ-Z])(?![\w'’])"
     r"|(?<=: )[^\W\d_]{1,12}(?=\W{0,3}(?:$|\.))"
     r"|(?<=^\.\.\.)[^\W\d_]{1,12}(?=\W{0,3}$))"
-    r"|(?<!\w)[^\W\d_]{3,12}(?!\w)"
+    r"|(?<!\w)(?:[^\W\d_]{3,12}|\d{1,8})(?!\w)"
 )
 
 
@@ -460,12 +474,14 @@ class Pieces:
 
     def __init__(self, secret: str) -> None:
         self._whole = "".join(_LETTERS.findall(secret.casefold()))
-        self._reached: set[int] = set()
+        self._reached: dict[int, int] = {}
+        """How many letters are spelled, and by which message."""
+        self._messages = 0
 
     def last(self, text: str, pieces: Sequence[Piece]) -> Span | None:
         """The piece of a message that completes the secret; None if there is none."""
         joined = cues().find("join", text)
-        reached = self._reached | ({0} if joined else set())
+        reached = set(self._reached) | ({0} if joined else set())
         for piece in pieces:
             if (piece.sure or joined) and any(at and self._whole[at:] == piece.letters for at in reached):
                 return piece.span
@@ -473,10 +489,12 @@ class Pieces:
         return None
 
     def add(self, pieces: Sequence[Piece]) -> None:
-        """Note the pieces of a message, by either side."""
+        """Note the pieces of a message, by either side. After `PIECES` messages they are forgotten."""
+        self._messages += 1
+        self._reached = {at: when for at, when in self._reached.items() if self._messages - when <= PIECES}
         for piece in pieces:
-            self._reached |= self._after(piece, self._reached | {0})
-        self._reached.discard(len(self._whole))
+            self._reached |= dict.fromkeys(self._after(piece, {0, *self._reached}), self._messages)
+        self._reached.pop(len(self._whole), None)
 
     def _after(self, piece: Piece, reached: set[int]) -> set[int]:
         return {at + len(piece.letters) for at in reached if self._whole.startswith(piece.letters, at)}
@@ -516,16 +534,22 @@ _SPELLED = re.compile(r"\w(?:-\w)+")
 _ADJECTIVES = ("ing", "ful", "ous", "ive", "ible", "able", "ed", "ly")
 
 
+def _is_part(word: str, secret: str) -> bool:
+    """Whether a word is a part of the secret, so that it is given as a piece and not as another word."""
+    return word in secret.casefold()
+
+
 def _candidates(text: str, *, direct: bool, wanted: bool, again: set[str]) -> list[tuple[Span, bool]]:
     """Words that may be stated as a secret, and whether they are bare: in quotes; after or before "is"; alone, if the
     other side asks for it; and those that were stated before."""
     patterns = [_QUOTED, _AFTER_IS, _BEFORE_IS, _CLAIMED, *[_WHOLE] * direct, *[_FIRST] * wanted]
     if again:
-        patterns.append(re.compile(rf"(?<!\w)(?P<word>{'|'.join(map(re.escape, sorted(again)))})(?!\w)", re.I))
-    found = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
+        words = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in sorted(again))
+        patterns.append(re.compile(rf"(?<!\w)(?P<word>{words})(?!\w)", re.I))
     return [
         (Span(*match.span("word" if match["word"] else "other")), pattern is not _QUOTED)
-        for pattern, match in found[:MOST]
+        for pattern in patterns
+        for match in islice(pattern.finditer(text), MOST)
     ]
 
 
@@ -535,8 +559,8 @@ def _false_yes(text: str, secrets: Sequence[str], last: str) -> Span | None:
     if not last or known.find("no", text):
         return None
     named = {match[0].casefold(): match for match in _WORD.finditer(last) if len(match[0]) > 2}
-    said = (match for match in _WORD.finditer(text[: 10 * REACH]) if match[0].casefold() in named)
-    for match in list(said)[:MOST]:
+    repeated = (match for match in _WORD.finditer(text[:AROUND]) if match[0].casefold() in named)
+    for match in islice(repeated, MOST):
         place, near = place_of(text, *match.span()), text[max(0, match.start() - NEXT) : match.end() + NEXT]
         yes = known.find("yes", near) or known.find("it_is", place.before)
         if not yes or "?" in place.after or "your" in place.before.casefold():
