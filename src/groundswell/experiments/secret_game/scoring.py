@@ -264,7 +264,7 @@ class Talk:
     def read(self, me: int, text: str) -> Message:
         """The next message."""
         secret, heard = self._secrets[me], self._said[1 - me][-HEARD:]
-        asked = any(cues().find("asks", each) for each in heard[-2:])
+        asked = any(cues().find("asks", each[-AROUND:]) for each in heard[-2:])
         named = any(detect(each, secret) for each in heard[-1:])
         game = self._in_game(text)
         matches, pieces = detect(text, secret), pieces_of(text)
