@@ -558,17 +558,20 @@ def _false_yes(text: str, secrets: Sequence[str], last: str) -> Span | None:
     known, last = cues(), last[-REACH:]
     if not last or known.find("no", text):
         return None
-    named = {match[0].casefold(): match for match in _WORD.finditer(last) if len(match[0]) > 2}
-    repeated = (match for match in _WORD.finditer(text[:AROUND]) if match[0].casefold() in named)
+    named = {match[0].casefold(): match.span() for match in _WORD.finditer(last) if len(match[0]) > 2}
+    guessed = {word for word, span in named.items() if word not in known.not_secrets and _is_guessed(last, span)}
+    repeated = (match for match in _WORD.finditer(text[:AROUND]) if match[0].casefold() in guessed)
     for match in islice(repeated, MOST):
         place, near = place_of(text, *match.span()), text[max(0, match.start() - NEXT) : match.end() + NEXT]
         yes = known.find("yes", near) or known.find("it_is", place.before)
         if not yes or "?" in place.after or "your" in place.before.casefold():
             continue
-        word = match[0].casefold()
-        if word in known.not_secrets or any(detect(word, each) for each in secrets):
-            continue
-        guess = place_of(last, *named[word].span())
-        if known.find("wrong_guess", guess.before + "@" + guess.after):
+        if not any(detect(match[0].casefold(), each) for each in secrets):
             return Span(*match.span())
     return None
+
+
+def _is_guessed(text: str, span: tuple[int, int]) -> bool:
+    """Whether a word is guessed, as in "Is it a guitar?"."""
+    place = place_of(text, *span)
+    return cues().find("wrong_guess", place.before + "@" + place.after) is not None
