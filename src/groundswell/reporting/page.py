@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import msgspec
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import BaseLoader, Environment, FunctionLoader, StrictUndefined, Template
 
 from groundswell.reporting.blocks import (
     PARTS,
@@ -56,18 +56,16 @@ def page_of(report: Report, drawn: Mapping[str, str] | None = None) -> str:
         report=report,
         parts={part: blocks for part, blocks in parts.items() if blocks},
         headings=PARTS,
-        css=_asset("page.css"),
-        script=_asset("page.js"),
+        css=asset("page.css"),
+        script=asset("page.js"),
         policy=policy(),
-        most_rows=MOST_ROWS,
-        folded_from=FOLDED_FROM,
         drawings=drawn or {},
     )
 
 
 def policy() -> str:
     """The content security policy: inline styles and the page's own script. The page can load nothing."""
-    digest = base64.b64encode(sha256(_asset("page.js").encode()).digest()).decode()
+    digest = base64.b64encode(sha256(asset("page.js").encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -75,15 +73,21 @@ def policy() -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A template, style sheet or script of reports."""
     return (files("groundswell.reporting") / "templates" / name).read_text(encoding="utf-8")
 
 
 @cache
 def template(name: str) -> Template:
-    """A template, with automatic escaping."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {
+    """A template of reports, with automatic escaping."""
+    return environment(FunctionLoader(asset)).get_template(name)
+
+
+def environment(loader: BaseLoader) -> Environment:
+    """An environment for templates that show blocks. `blocks.html` has a macro for each kind of block."""
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made.filters |= {
         "visible": visible,
         "rows": _rows,
         "pieces": pieces,
@@ -92,7 +96,8 @@ def template(name: str) -> Template:
         "packed": _packed,
         "type": _type,
     }
-    return environment.from_string(_asset(name))
+    made.globals |= {"most_rows": MOST_ROWS, "folded_from": FOLDED_FROM, "drawings": {}}
+    return made
 
 
 def _type(block: Block) -> str:

@@ -135,6 +135,34 @@ class Runs:
         with self._read() as connection:
             return int(connection.execute(COUNT_OF if drivers else COUNT, _of(drivers)).scalar_one())
 
+    def search(
+        self, text: str = "", *, experiment: str = "", statuses: Sequence[Status] = (), limit: int, offset: int = 0
+    ) -> tuple[Sequence[RunRecord], int]:
+        """A page of the runs that match, newest first, and how many match in all.
+
+        `text` is part of a name, id or driver. `statuses` are those in the store: a killed run has the status running.
+        """
+        matches: Any = [sa.true()]
+        if text:
+            within = [column.icontains(text, autoescape=True) for column in (runs.c.name, runs.c.uid, runs.c.driver)]
+            matches.append(sa.or_(*within))
+        if experiment:
+            matches.append(runs.c.driver.startswith(f"{experiment}/", autoescape=True))
+        if statuses:
+            matches.append(runs.c.status.in_(statuses))
+        with self._read() as connection:
+            query = sa.select(runs).where(*matches).order_by(runs.c.id.desc()).limit(limit).offset(offset)
+            found = [_record(row) for row in connection.execute(query)]
+            return found, int(connection.execute(COUNT.where(*matches)).scalar_one())
+
+    def experiments(self) -> Sequence[str]:
+        """The experiments that have runs, by the names of their drivers."""
+        with self._read() as connection:
+            drivers = connection.execute(
+                sa.select(runs.c.driver).where(runs.c.driver.is_not(None)).distinct()
+            ).scalars()
+            return sorted({driver.partition("/")[0] for driver in drivers if "/" in driver and ":" not in driver})
+
     def planned(self, *, drivers: Sequence[str]) -> Sequence[tuple[str, str, int]]:
         """The runs of some drivers, newest first: id, driver and how many trials were begun. Quick, for many runs."""
         begun = sa.func.coalesce(sa.func.json_extract(runs.c.counters, "$.planned"), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
@@ -17,6 +17,8 @@ from groundswell.known_models import examine
 from groundswell.reporting.api_page import api_page
 from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
 from groundswell.web.bodies import JsonBodies
+from groundswell.web.dashboard import PAGES
+from groundswell.web.dashboard.pages import error_page
 from groundswell.web.envelope import answer_errors, refuse_unknown_queries, success
 from groundswell.web.experiments import router_for
 from groundswell.web.schema import answers, declare, errors
@@ -77,11 +79,11 @@ def create_app(services: Services) -> FastAPI:
         dependencies=[Depends(refuse_unknown_queries)],
     )
     app.state.services = services
-    routers = (*ROUTERS, router_for(experiment_names()))
+    routers = (*ROUTERS, router_for(experiment_names()), *PAGES)
     for each in routers:
         app.include_router(each)
     app.state.routes = [route for each in routers for route in each.routes]
-    answer_errors(app)
+    answer_errors(app, partial(error_page, services))
     declare(app)
     app.add_middleware(JsonBodies, most=settings.max_body_bytes)
     if settings.cors_origins:
@@ -119,8 +121,8 @@ async def health(here: Here) -> Response:
 
 @router.get("/", include_in_schema=False)
 async def start() -> Response:
-    """Redirect to the overview."""
-    return RedirectResponse("/docs")
+    """Redirect to the dashboard."""
+    return RedirectResponse("/runs")
 
 
 @router.get("/api/models", summary="List models", responses={**answers(list[ModelShown], "The models."), **errors()})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -26,6 +27,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
+from groundswell.reporting.progress import Meter, Reading
 from groundswell.store.runs import UNFINISHED
 from groundswell.web.envelope import ApiError
 
@@ -39,6 +41,7 @@ log = logging.getLogger("groundswell.web")
 PAGE = 500
 LOOK_EVERY = 1.0
 """Seconds between checks of runs that other processes work on."""
+READ_EVERY = 1.0
 LAST_WISHES = 2.0
 """Seconds that a run has to end by itself before it is deleted."""
 
@@ -84,7 +87,8 @@ class Background:
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread
         self._engine: Engine | None = None
-        self._watching: asyncio.Task[None]
+        self._watching: list[asyncio.Task[None]]
+        self._readings: dict[str, Reading] = {}
 
     # From the thread that serves.
 
@@ -126,6 +130,10 @@ class Background:
     def works_on(self, id_: str) -> bool:
         """Whether a run is in progress here, including its follow-up work."""
         return any(id_ in line.working for line in self._lines)
+
+    def reading(self, id_: str) -> Reading | None:
+        """The progress of a run that is open here, not more than a second old."""
+        return self._readings.get(id_)
 
     async def plan(
         self, driver: Driver, settings: Any, *, name: str | None = None, seed: int, options: RunOptions
@@ -212,7 +220,16 @@ class Background:
                 self._loop.create_task(self._delete_left(record))
             else:
                 await self._enter(record)
-        self._watching = self._loop.create_task(self._watch_elsewhere())
+        self._watching = [self._loop.create_task(work) for work in (self._watch_elsewhere(), self._read_progress())]
+
+    async def _read_progress(self) -> None:
+        """Read the progress of open runs every second, for the dashboard."""
+        meters: dict[str, Meter] = {}
+        while True:
+            now, open_runs = time.monotonic(), {run.record.id: run for run in self.engine.runs}
+            meters = {id_: meters.get(id_) or Meter(run, now) for id_, run in open_runs.items()}
+            self._readings = {id_: meter.read(now) for id_, meter in meters.items()}
+            await asyncio.sleep(READ_EVERY)
 
     async def _watch_elsewhere(self) -> None:
         """Take over runs when another process leaves them, for example a server that was stopped."""

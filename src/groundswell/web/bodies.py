@@ -13,7 +13,7 @@ from groundswell.web.envelope import JSON, failure
 
 DEEPEST = 50
 LARGEST = 2**63
-CSV = "text/csv"
+CSV, FORM, LOGIN = "text/csv", "application/x-www-form-urlencoded", "/login"
 TABLES = ("/api/entities/import",)
 """Paths that accept CSV in addition to JSON."""
 
@@ -66,6 +66,8 @@ def kind_of(headers: Headers) -> str:
 
 def _refusal(path: str, headers: Headers, body: bytes) -> tuple[int, str] | None:
     kind = kind_of(headers)
+    if path == LOGIN and kind == FORM:
+        return None
     if kind == CSV and path in TABLES:
         return _unreadable(body)
     if kind != JSON:

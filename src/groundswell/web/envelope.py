@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
@@ -81,14 +82,34 @@ def failure(
     return Response(msgspec.json.encode(Failure(message, list(errors))), status, headers, JSON)
 
 
-def answer_errors(app: FastAPI) -> None:
-    """Answer every error of an app in the envelope."""
-    app.add_exception_handler(ApiError, _refused)
-    app.add_exception_handler(GroundswellError, _known)
-    app.add_exception_handler(OSError, _of_system)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unknown)
+def wants_page(headers: Headers, path: str) -> bool:
+    """Whether a browser opens a page, so that the answer must be one too."""
+    return not path.startswith("/api") and "text/html" in headers.get("accept", "")
+
+
+ErrorPage = Callable[[Request, int, str], Response]
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+def answer_errors(app: FastAPI, as_page: ErrorPage) -> None:
+    """Answer every error of an app: in the envelope, or as a page if a browser opens a page."""
+
+    def answering(handler: Handler) -> Handler:
+        async def answer(request: Request, error: Exception) -> Response:
+            found = await handler(request, error)
+            if not wants_page(request.headers, request.url.path):
+                return found
+            message = msgspec.json.decode(found.body, type=Failure).message
+            return as_page(request, found.status_code, message)
+
+        return answer
+
+    app.add_exception_handler(ApiError, answering(_refused))
+    app.add_exception_handler(GroundswellError, answering(_known))
+    app.add_exception_handler(OSError, answering(_of_system))
+    app.add_exception_handler(RequestValidationError, answering(_invalid))
+    app.add_exception_handler(HTTPException, answering(_http))
+    app.add_exception_handler(Exception, answering(_unknown))
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -16,6 +16,7 @@ from groundswell.web.schema import Responses
 from groundswell.web.services import Services
 
 EVERY = 0.3
+PARTS_EVERY = 1.0
 HEARTBEAT = 15.0
 EVENTS = "text/event-stream"
 EVENT = {
@@ -44,8 +45,8 @@ class Moment(NamedTuple):
 class EventStream(StreamingResponse):
     """A stream that is counted as open while it lasts."""
 
-    def __init__(self, services: Services, look: Callable[[], Moment]) -> None:
-        super().__init__(self._body(look), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
+    def __init__(self, services: Services, body: AsyncIterator[bytes]) -> None:
+        super().__init__(self._counted_body(body), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
         self._services = services
         self._counted = False
 
@@ -56,8 +57,8 @@ class EventStream(StreamingResponse):
         finally:
             self._count(-1)
 
-    async def _body(self, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
-        async for event in _told(self._services, look):
+    async def _counted_body(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for event in body:
             yield event
         self._count(-1)  # before the client can see that the stream has ended
 
@@ -69,10 +70,48 @@ class EventStream(StreamingResponse):
 
 def stream(services: Services, look: Callable[[], Moment]) -> EventStream:
     """Events about the data that `look` returns. It raises `RunNotFound` after a deletion."""
+    _refuse_too_many(services)
+    look()
+    return EventStream(services, _told(services, look))
+
+
+def part_stream(services: Services, key: str, look: Callable[[], Moment]) -> EventStream:
+    """Parts of a page, as HTML by id: `parts` with those that have changed, `end` when nothing more will change.
+
+    All viewers of a page share what `look` returns, so one more viewer costs little. `key` says which page it is.
+    """
+    _refuse_too_many(services)
+    return EventStream(services, _changed_parts(services, key, look))
+
+
+def _refuse_too_many(services: Services) -> None:
     if services.streams >= services.settings.max_streams:
         raise ApiError(429, f"{services.streams} streams are already open: close one, or poll instead")
-    look()
-    return EventStream(services, look)
+
+
+async def _changed_parts(services: Services, key: str, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
+    sent: dict[str, str] = {}
+    silent = 0.0
+    while not services.closing.is_set():
+        try:
+            parts, over = services.shared_look(key, PARTS_EVERY, look)
+        except (RunNotFound, StoreError) as error:
+            log.info("the stream %s ends: %s", key, error)
+            yield _event("end", b"{}")
+            return
+        changed = {name: html for name, html in parts.items() if sent.get(name) != html}
+        if changed:
+            yield _event("parts", msgspec.json.encode(changed))
+            sent.update(changed)
+            silent = 0.0
+        elif silent >= HEARTBEAT:
+            yield b": still there\n\n"
+            silent = 0.0
+        if over:
+            yield _event("end", b"{}")
+            return
+        await _pause(services.closing, PARTS_EVERY)
+        silent += PARTS_EVERY
 
 
 async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
@@ -98,13 +137,13 @@ async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator
         if over:
             yield _event("end", body)
             return
-        await _pause(services.closing)
+        await _pause(services.closing, EVERY)
         silent += EVERY
 
 
-async def _pause(closing: asyncio.Event) -> None:
+async def _pause(closing: asyncio.Event, seconds: float) -> None:
     try:
-        await asyncio.wait_for(closing.wait(), EVERY)
+        await asyncio.wait_for(closing.wait(), seconds)
     except TimeoutError:
         pass
 

@@ -208,7 +208,7 @@ async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) 
 async def cancel(here: Here, run_id: str) -> Response:
     """Stop sending requests. Replies in flight are still recorded, and the run can be resumed."""
     record = here.run(run_id)
-    if _over(record, _state(here, record)):
+    if _over(record, state_of(here, record)):
         raise ApiError(409, f"run {run_id} has already ended")
     await here.background.cancel(record)
     return success(Started(run_id, "Run cancelled"))
@@ -247,7 +247,7 @@ async def follow(here: Here, run_id: str) -> Response:
 
     def look() -> events.Moment:
         record = here.run(run_id)
-        status, summary = _state(here, record), summarise(record)
+        status, summary = state_of(here, record), summarise(record)
         moment = RunMoment(record.id, status, summary.trials, summary.asks, summary.cost)
         return events.Moment(moment, _over(record, status) and not record.deleting)
 
@@ -256,7 +256,7 @@ async def follow(here: Here, run_id: str) -> Response:
 
 def _refuse_unended(here: Services, record: RunRecord) -> None:
     if record.analysis is None:
-        raise ApiError(409, f"run {record.id} has no results; its status is {_state(here, record)}")
+        raise ApiError(409, f"run {record.id} has no results; its status is {state_of(here, record)}")
 
 
 def _results(here: Services, record: RunRecord) -> ResultsShown:
@@ -273,7 +273,7 @@ def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response
     return Response(body, media_type=REPORT_TYPES[format], headers=own)
 
 
-def _state(here: Services, record: RunRecord) -> Status:
+def state_of(here: Services, record: RunRecord) -> Status:
     """The status to show. A run counts as running until its follow-up work is done, such as storing entities."""
     status = here.store.runs.state(record)
     return "running" if status not in ("pending", "running") and here.background.works_on(record.id) else status
@@ -293,8 +293,8 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
     return {
         "run_id": record.id,
         "name": record.name,
-        "status": _state(here, record),
-        "driver": _driver_shown(record),
+        "status": state_of(here, record),
+        "driver": shown_driver(record),
         "seed": record.seed,
         "created_at": timestamp(record.created_at),
         "updated_at": timestamp(record.updated_at),
@@ -306,7 +306,7 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
     }
 
 
-def _driver_shown(record: RunRecord) -> str | None:
+def shown_driver(record: RunRecord) -> str | None:
     """The name of a run's driver, without the folders of this machine."""
     name = record.driver
     return name.rpartition("/")[2] if name is not None and ":" in name else name

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hmac
 import logging
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundswell.web.envelope import failure
+from groundswell.web.access import ALL, SAFE, SESSION, SHARE, SHARED, Signer, cookies_of, grant, may_read, own_origin
+from groundswell.web.envelope import failure, wants_page
 from groundswell.web.settings import ServerSettings, is_loopback
 
 log = logging.getLogger("groundswell.web")
 
 HEALTH = "/api/health"
+OPEN = ("/login", "/logout", "/share/", "/static/", "/docs", "/openapi.json")
+"""Paths, and beginnings of paths, that need no token."""
 ELSEWHERE = ("cross-site", "same-site")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -21,13 +26,17 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none';
 class Guard:
     """Checks the origin and the token of a request before its body is read.
 
-    With a token, every path under /api except the health check requires it. Without a token, only this machine can
-    reach the server, but so can any page open in a browser on it. So the Host header must name this machine, and pages
-    may only call the server if it served them.
+    With a token, every path except the health check, the documentation and the login requires it: as a bearer header,
+    or as the cookie that the login page sets. A request that changes something by cookie must come from our own pages.
+    A share link allows reading one run.
+
+    Without a token, only this machine can reach the server, but so can any page open in a browser on it. So the Host
+    header must name this machine, and pages may only call the server if it served them.
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
+        self._signer = None if settings.token is None else Signer(settings.token)
         self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
         self._origins = frozenset(settings.cors_origins)
 
@@ -47,7 +56,7 @@ class Guard:
             await send(message)
             whole = message["type"] == "http.response.body" and not message.get("more_body")
 
-        refused = self._refusal(Headers(scope=scope), path, scope["method"])
+        refused = self._refusal(scope, Headers(scope=scope), path)
         if refused is None:
             try:
                 await self._app(scope, receive, sending)
@@ -56,32 +65,53 @@ class Guard:
                 if not whole:  # otherwise the client has its response, and the connection stays usable
                     raise
             return
-        status, why = refused
-        shown = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-        await failure(status, why, headers=shown)(scope, receive, sending)
+        await refused(scope, receive, sending)
 
-    def _refusal(self, headers: Headers, path: str, method: str) -> tuple[int, str] | None:
-        """Why a request is refused; None if it is allowed."""
+    def _refusal(self, scope: Scope, headers: Headers, path: str) -> Response | None:
+        """The response to a request that is refused; None if it is allowed."""
         if self._token is None:
-            return self._stranger(headers, path)
+            why = self._stranger(headers, path)
+            return None if why is None else failure(403, why)
+        method = scope["method"]
         asks_leave = method == "OPTIONS" and "access-control-request-method" in headers  # a preflight has no token
-        if not path.startswith("/api") or path == HEALTH or asks_leave:
+        if path == HEALTH or asks_leave:
             return None
+        if any(path == each or (each.endswith("/") and path.startswith(each)) for each in OPEN):
+            foreign = method not in SAFE and not own_origin(headers)
+            return failure(403, "this form must be sent from a page of this server") if foreign else None
         shown = headers.get("authorization", "").encode("latin-1")
         if hmac.compare_digest(_as_bearer(shown), self._token):
             return None
+        if not shown and (access := self._by_cookie(headers, path, method)) is not None:
+            if method not in SAFE and not own_origin(headers):
+                return failure(403, "a request that changes something must be sent from a page of this server")
+            grant(scope, access)
+            return None
+        if wants_page(headers, path):
+            return RedirectResponse(f"/login?next={quote(path)}", 303)
         told = "wrong token" if shown else "missing token"
-        return 401, f"{told}: send the header `Authorization: Bearer TOKEN`"
+        why = f"{told}: send the header `Authorization: Bearer TOKEN`"
+        return failure(401, why, headers={"WWW-Authenticate": "Bearer"})
 
-    def _stranger(self, headers: Headers, path: str) -> tuple[int, str] | None:
+    def _by_cookie(self, headers: Headers, path: str, method: str) -> str | None:
+        """What the cookies of a request allow; None for nothing."""
+        assert self._signer is not None
+        cookies = cookies_of(headers)
+        if self._signer.is_session(cookies.get(SESSION, "")):
+            return ALL
+        run = self._signer.shared_run(cookies.get(SHARE, ""))
+        return SHARED if run is not None and method in SAFE and may_read(path, run) else None
+
+    def _stranger(self, headers: Headers, path: str) -> str | None:
+        """Why a request to a server without a token is refused."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
-            return 403, "this server has no token, so it only answers requests to 127.0.0.1 and localhost"
+            return "this server has no token, so it only answers requests to 127.0.0.1 and localhost"
         own = (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
         strange = [each for each in origins if each not in self._origins and each.lower() not in own]
         elsewhere = headers.get("sec-fetch-site") in ELSEWHERE and path.startswith("/api")
         if strange or (elsewhere and not origins):  # for example an image element with our address
-            return 403, "requests from pages of other sites are not allowed; see --cors-origin"
+            return "requests from pages of other sites are not allowed; see --cors-origin"
         return None
 
 

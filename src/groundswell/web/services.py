@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request
 
@@ -44,6 +44,7 @@ class Services:
         self.closing = asyncio.Event()
         """Set when the server is about to stop. Streams end then."""
         self.streams = 0
+        self._looks: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
 
     @property
@@ -102,6 +103,15 @@ class Services:
                     continue
                 told = str(error).partition("; or give the path")[0]  # clients cannot name files of this machine
                 raise SettingsError(told, field=field) from error
+
+    def shared_look(self, key: str, seconds: float, look: Callable[[], T]) -> T:
+        """What `look` returns, for all who ask within so many seconds."""
+        now = time.monotonic()
+        self._looks = {each: found for each, found in self._looks.items() if now - found[0] < 0.9 * seconds}
+        if key not in self._looks:
+            self._looks[key] = (now, look())
+        found: T = self._looks[key][1]
+        return found
 
     async def part(self, limit: int, work: Callable[[], T]) -> T:
         """Read a page of a list; on the event loop if it is short."""

@@ -1,0 +1,101 @@
+"""Who may see the dashboard: a token for programs, a cookie for browsers, and links that share one run.
+
+A browser cannot send a bearer header with a page or an event stream. So the login page exchanges the token for a
+cookie. A share link exchanges a signature for another cookie, which allows reading one run. Both are signed with the
+token, so nothing is stored, and a new token ends all sessions and links.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+SESSION, SHARE = "groundswell_session", "groundswell_share"
+SESSION_SECONDS = 30 * 86400
+SAFE = ("GET", "HEAD")
+ALL, SHARED = "all", "shared"
+_ACCESS = "groundswell.access"
+
+
+class Signer:
+    """Signs sessions and share links with a token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    def session(self, now: float | None = None) -> str:
+        """The value of a session cookie."""
+        until = str(int((time.time() if now is None else now) + SESSION_SECONDS))
+        return f"{until}.{self._signature('session', until)}"
+
+    def share(self, run: str, seconds: float, now: float | None = None) -> str:
+        """What a link contains that shares one run for some time."""
+        until = str(int((time.time() if now is None else now) + seconds))
+        return f"{run}.{until}.{self._signature('share', run, until)}"
+
+    def is_session(self, value: str, now: float | None = None) -> bool:
+        """Whether this is the value of a session that has not ended."""
+        until, _, signature = value.partition(".")
+        return self._valid(signature, now, "session", until)
+
+    def shared_run(self, value: str, now: float | None = None) -> str | None:
+        """The run that a link shares; None if the link is wrong or has ended."""
+        run, _, rest = value.partition(".")
+        until, _, signature = rest.partition(".")
+        return run if run and self._valid(signature, now, "share", run, until) else None
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the token."""
+        return hmac.compare_digest(given.encode(), self._token)
+
+    def _valid(self, signature: str, now: float | None, *words: str) -> bool:
+        expected = self._signature(*words)
+        if not hmac.compare_digest(signature.encode(), expected.encode()):
+            return False
+        return float(words[-1]) > (time.time() if now is None else now)
+
+    def _signature(self, *words: str) -> str:
+        return hmac.new(self._token, "\0".join(("groundswell", *words)).encode(), sha256).hexdigest()
+
+
+def cookies_of(headers: Headers) -> Mapping[str, str]:
+    """The cookies of a request."""
+    found = SimpleCookie()
+    for each in headers.getlist("cookie"):
+        try:
+            found.load(each)
+        except CookieError:
+            continue
+    return {name: morsel.value for name, morsel in found.items()}
+
+
+def may_read(path: str, run: str) -> bool:
+    """Whether a link that shares a run allows reading this path."""
+    return any(path == f"{start}/{run}" or path.startswith(f"{start}/{run}/") for start in ("/runs", "/api/runs"))
+
+
+def own_origin(headers: Headers) -> bool:
+    """Whether a request that changes something comes from a page of this server."""
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if len(hosts) != 1 or len(origins) > 1:
+        return False
+    if origins:
+        return origins[0].lower() in (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
+    return headers.get("sec-fetch-site") == "same-origin"
+
+
+def grant(scope: Scope, access: str) -> None:
+    """Record what a request may do."""
+    scope[_ACCESS] = access
+
+
+def access_of(scope: Scope) -> str:
+    """What a request may do: everything, or only read one shared run."""
+    found: str = scope.get(_ACCESS, ALL)
+    return found

@@ -1,0 +1,6 @@
+"""The dashboard: pages to watch, read, compare, start and label experiments in a browser."""
+
+from groundswell.web.dashboard import login, pages, runs
+
+PAGES = (pages.router, login.router, runs.router)
+"""The routes of all pages."""

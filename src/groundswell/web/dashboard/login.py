@@ -1,0 +1,73 @@
+"""Logging in with the token of the server, and links that share one run."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer
+from groundswell.web.dashboard.pages import page
+from groundswell.web.envelope import ApiError
+from groundswell.web.services import Here, Services
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/login")
+async def login(here: Here, request: Request, next: str = "/") -> Response:
+    """The login page."""
+    if here.settings.token is None:
+        return RedirectResponse("/", 303)
+    return page(here, request, "login.html", title="Log in", active="", next=_local(next), wrong=False)
+
+
+@router.post("/login")
+async def log_in(here: Here, request: Request, next: str = "/") -> Response:
+    """Exchange the token for a cookie."""
+    signer = _signer(here)
+    found = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+    if not signer.is_token(found.get("token", [""])[0]):
+        return page(here, request, "login.html", 401, title="Log in", active="", next=_local(next), wrong=True)
+    answer = RedirectResponse(_local(next), 303)
+    _set(answer, request, SESSION, signer.session(), SESSION_SECONDS)
+    return answer
+
+
+@router.post("/logout")
+async def log_out() -> Response:
+    """Remove the cookies."""
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(SESSION)
+    answer.delete_cookie(SHARE)
+    return answer
+
+
+@router.get("/share/{signed}")
+async def share(here: Here, request: Request, signed: str) -> Response:
+    """Open a share link: keep it as a cookie, and show the run."""
+    run = _signer(here).shared_run(signed)
+    if run is None:
+        raise ApiError(403, "this link has expired or is not complete; ask for a new one")
+    answer = RedirectResponse(f"/runs/{run}/results", 303)
+    _set(answer, request, SHARE, signed, SESSION_SECONDS)
+    return answer
+
+
+def _signer(here: Services) -> Signer:
+    if here.settings.token is None:
+        raise ApiError(404, "this server has no token, so there is nothing to log in to")
+    return Signer(here.settings.token)
+
+
+def _set(answer: Response, request: Request, name: str, value: str, seconds: int) -> None:
+    encrypted = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=encrypted)
+
+
+def _local(address: str) -> str:
+    """An address of this server; the start page for any other."""
+    parts = urlsplit(address)
+    local = not parts.scheme and not parts.netloc and address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if local and "\\" not in address and address.isprintable() else "/"

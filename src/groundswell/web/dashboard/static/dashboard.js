@@ -1,0 +1,167 @@
+// Parts of a page that change while it is open, buttons that call the API, and the theme.
+// Parts arrive as HTML that the server has escaped. Texts from the API are only ever set as text.
+"use strict";
+(() => {
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // A new version of an element takes its place. Opened details and the focus stay.
+  const replace = (old, made) => {
+    const open = all("details[open]", old).map((each) => each.id).filter(Boolean);
+    const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+    old.replaceChildren(...made.childNodes);
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (focused) document.getElementById(focused)?.focus();
+    document.dispatchEvent(new CustomEvent("partchange", { detail: old }));
+  };
+
+  const parsed = (html) => one("template", new DOMParser().parseFromString(`<template>${html}</template>`, "text/html")).content;
+
+  // Server-sent events: `parts` replaces elements by id, `end` says that nothing more will change.
+  let stream = null;
+  const follow = () => {
+    stream?.close();
+    stream = null;
+    const address = document.body.dataset.stream, lost = one(".disconnected");
+    if (!address) return;
+    stream = new EventSource(address);
+    stream.addEventListener("open", () => { lost.hidden = true; });
+    stream.addEventListener("error", () => { lost.hidden = false; });
+    stream.addEventListener("parts", (event) => {
+      lost.hidden = true;
+      for (const [id, html] of Object.entries(JSON.parse(event.data))) {
+        const old = document.getElementById(id);
+        if (old) replace(old, parsed(html));
+      }
+    });
+    stream.addEventListener("end", () => stream.close());
+  };
+
+  // Open the address of a form without reloading: only the elements marked as parts are replaced.
+  const visit = async (address) => {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const old of all("[data-part]")) {
+      const made = page.getElementById(old.id);
+      if (made) replace(old, made);
+    }
+    document.body.dataset.stream = page.body.dataset.stream || "";
+    history.replaceState(null, "", address);
+    follow();
+  };
+
+  const say = (text, wrong = false) => {
+    const toast = document.createElement("p");
+    toast.className = wrong ? "toast wrong" : "toast";
+    toast.textContent = text;
+    one(".toasts").append(toast);
+    setTimeout(() => toast.remove(), wrong ? 12000 : 5000);
+  };
+
+  const confirmed = (question) => new Promise((resolve) => {
+    const dialog = one("dialog.confirm");
+    one("p", dialog).textContent = question;
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    dialog.showModal();
+  });
+
+  // Call the API: the data of the response, or an Error with its message and the errors of fields.
+  const call = async (method, address, body) => {
+    const options = { method, headers: { Accept: "application/json" } };
+    if (body !== undefined) {
+      options.headers["Content-Type"] = "application/json";
+      options.body = typeof body === "string" ? body : JSON.stringify(body);
+    }
+    let answer;
+    try {
+      answer = await fetch(address, options);
+    } catch {
+      throw new Error("The server does not answer. Is it still running?");
+    }
+    const found = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw Object.assign(new Error(found.message || `The server answered ${answer.status}.`), { fields: found.errors || [] });
+    return found.data;
+  };
+
+  // <button data-call="POST /api/runs/ID/cancel" data-body='{}' data-confirm="Cancel?" data-then="reload, or an address">
+  const act = async (button) => {
+    if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
+    const [method, address] = button.dataset.call.split(" ");
+    button.disabled = true;
+    try {
+      const data = await call(method, address, button.dataset.body);
+      if (button.dataset.then === "reload") location.reload();
+      else if (button.dataset.then) location.assign(button.dataset.then.replace("{id}", encodeURIComponent(data?.run_id || data?.id || "")));
+      else say(data?.message || "Done.");
+      if (button.dataset.show && data) {
+        const field = one(button.dataset.show);
+        field.value = new URL(data.path, location.href).href;
+        field.closest("[hidden]")?.removeAttribute("hidden");
+        field.select();
+      }
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      button.disabled = false;
+    }
+  };
+
+  const copy = async (button) => {
+    const from = one(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(from.value ?? from.textContent);
+      say("Copied.");
+    } catch {
+      getSelection().selectAllChildren(from);
+      say("Press Ctrl+C to copy.");
+    }
+  };
+
+  const toggle = () => {
+    const now = document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    const next = now === "dark" ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    document.cookie = `theme=${next}; path=/; max-age=31536000; samesite=lax`;
+    document.dispatchEvent(new CustomEvent("themechange"));
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button, [data-copy]");
+    if (!button) return;
+    if (button.dataset.call) act(button);
+    else if (button.dataset.copy) copy(button);
+    else if ("themeToggle" in button.dataset) toggle();
+  });
+
+  // A form with data-auto applies itself while its user types.
+  let wait = 0;
+  const applied = (form) => {
+    const values = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+    visit(`${form.action.split("?")[0]}${values.size ? "?" : ""}${values}`).catch((error) => say(error.message, true));
+  };
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-auto]");
+    if (!form) return;
+    clearTimeout(wait);
+    wait = setTimeout(() => applied(form), event.target.type === "search" ? 200 : 0);
+  });
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-auto]")) return;
+    event.preventDefault();
+    applied(event.target);
+  });
+
+  // Keys: / searches, and elements with data-key are followed with their key.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    const wanted = event.key === "/" ? one("input[type=search]") : one(`[data-key="${CSS.escape(event.key)}"]`);
+    if (!wanted) return;
+    event.preventDefault();
+    if (event.key === "/") wanted.focus();
+    else wanted.click();
+  });
+
+  window.groundswell = { all, call, one, say };
+  follow();
+})();
