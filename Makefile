@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-searching bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-dashboard bench-mutation bench-evolution bench-searching bench-peers clean
 
 # Play the secret game with a real model on this machine, and write a report.
 demo: $(MODEL)
@@ -84,6 +84,10 @@ bench-game: $(READY)
 bench-api: $(READY)
 	$(BIN)/python bench/api.py
 	$(BIN)/python bench/answers.py
+
+# The dashboard: how fast its pages load, and what viewers cost a run. About five minutes; needs Chromium.
+bench-dashboard: $(READY)
+	$(BIN)/python bench/dashboard.py
 
 # Query mutation: environment steps per second, and what each method learns on the emulator's guards. About six minutes.
 bench-mutation: $(READY)

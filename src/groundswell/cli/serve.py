@@ -1,4 +1,4 @@
-"""`groundswell serve`: serve the REST API."""
+"""`groundswell serve`: serve the dashboard and the REST API."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(flags: ServeFlags) -> None:
-    """Serve the REST API: experiments, runs and entities. Unfinished runs are resumed when the server starts."""
+    """Serve the dashboard and the REST API. Unfinished runs are resumed when the server starts."""
     from groundswell.web import serving
     from groundswell.web.settings import is_loopback
 
@@ -125,7 +125,7 @@ def serve(flags: ServeFlags) -> None:
 
     def ready(url: str) -> None:
         output.say(f"Groundswell listens on {url} (store: {flags.store})")
-        output.say(f"try: curl {url}/api/health    documentation: {url}/docs and {url}/openapi.json")
+        output.say(f"open {url} in a browser for the dashboard; the REST API is described at {url}/docs")
         if left:
             output.say(f"resuming {left} unfinished {'run' if left == 1 else 'runs'}")
         if not is_loopback(flags.host):

@@ -262,6 +262,12 @@ class ResumeBody(Body):
         return {name: limit for name, limit in said.items() if limit is not None}
 
 
+class ShareBody(Body):
+    """How long a share link works."""
+
+    days: Annotated[int, Field(ge=1, le=365, description="Number of days for which the link works.")] = 30
+
+
 def check_turns(turns: int, rounds: int, settings: ServerSettings) -> None:
     """Refuse a conversation that is longer than the server allows."""
     if turns * rounds > settings.max_turns:

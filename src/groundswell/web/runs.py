@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,9 +23,10 @@ from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import policy
 from groundswell.store.results import Table, TrialResult
 from groundswell.web import events
+from groundswell.web.access import Signer
 from groundswell.web.downloads import MEDIA, download
 from groundswell.web.envelope import ApiError, Started, Told, page, success
-from groundswell.web.requests import ResumeBody
+from groundswell.web.requests import ResumeBody, ShareBody
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Limit, Offset, Services
 
@@ -83,6 +85,13 @@ class TranscriptShown(TrialShown, frozen=True, kw_only=True):
 
     exchanges: list[dict[str, Any]]
     text: str
+
+
+class ShareLink(msgspec.Struct, frozen=True):
+    """A link that lets anyone read one run: its path on this server, and when it ends."""
+
+    path: str
+    expires_at: str
 
 
 class RunMoment(msgspec.Struct, frozen=True):
@@ -208,7 +217,7 @@ async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) 
 async def cancel(here: Here, run_id: str) -> Response:
     """Stop sending requests. Replies in flight are still recorded, and the run can be resumed."""
     record = here.run(run_id)
-    if _over(record, state_of(here, record)):
+    if is_over(record, state_of(here, record)):
         raise ApiError(409, f"run {run_id} has already ended")
     await here.background.cancel(record)
     return success(Started(run_id, "Run cancelled"))
@@ -226,6 +235,21 @@ async def resume(here: Here, run_id: str, body: ResumeBody | None = None) -> Res
         record, retry_missing=body.retry_missing, accept_changes=body.accept_changes, limits=body.limits
     )
     return success(Started(run_id, "Run resumed"))
+
+
+@router.post(
+    "/{run_id}/share",
+    summary="Share a run",
+    responses={**answers(ShareLink, "The link.", status=201), **errors(404, 409, body=True)},
+    status_code=201,
+)
+async def share(here: Here, run_id: str, body: ShareBody | None = None) -> Response:
+    """Make a link that lets anyone read this run, and nothing else, for some days. The server must have a token."""
+    record, seconds = here.run(run_id), (body or ShareBody()).days * 86400
+    if here.settings.token is None:
+        raise ApiError(409, "only this machine can reach this server; start it with a token to share runs")
+    signed = Signer(here.settings.token).share(record.id, seconds)
+    return success(ShareLink(f"/share/{signed}", timestamp(time.time() + seconds)), 201)
 
 
 @router.delete(
@@ -249,7 +273,7 @@ async def follow(here: Here, run_id: str) -> Response:
         record = here.run(run_id)
         status, summary = state_of(here, record), summarise(record)
         moment = RunMoment(record.id, status, summary.trials, summary.asks, summary.cost)
-        return events.Moment(moment, _over(record, status) and not record.deleting)
+        return events.Moment(moment, is_over(record, status) and not record.deleting)
 
     return events.stream(here, look)
 
@@ -279,7 +303,7 @@ def state_of(here: Services, record: RunRecord) -> Status:
     return "running" if status not in ("pending", "running") and here.background.works_on(record.id) else status
 
 
-def _over(record: RunRecord, status: Status) -> bool:
+def is_over(record: RunRecord, status: Status) -> bool:
     """Whether no server will resume a run by itself."""
     waits = status == "interrupted" and bool(record.options.get("unattended"))
     return status not in ("running", "pending") and not waits

@@ -27,6 +27,8 @@ HEAVY_AT_ONCE = 2
 """Threads for slow work, such as exports and estimates. Other requests must not wait for it."""
 
 SHORT = 50
+MOST_KEPT = 100
+"""Number of results of slow reads that are kept."""
 
 
 class Services:
@@ -44,6 +46,7 @@ class Services:
         self.closing = asyncio.Event()
         """Set when the server is about to stop. Streams end then."""
         self.streams = 0
+        self._kept: dict[str, tuple[float, Any]] = {}
         self._looks: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
 
@@ -111,6 +114,21 @@ class Services:
         if key not in self._looks:
             self._looks[key] = (now, look())
         found: T = self._looks[key][1]
+        return found
+
+    def now_and_then(self, key: str, times: float, read: Callable[[], T]) -> T:
+        """What `read` returns. It is read again only after a pause of so many times its own duration."""
+        known = self._kept.get(key)
+        if known is not None and time.monotonic() < known[0]:
+            kept: T = known[1]
+            return kept
+        began = time.monotonic()
+        found = read()
+        took = time.monotonic() - began
+        self._kept.pop(key, None)
+        self._kept[key] = (time.monotonic() + times * took, found)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
         return found
 
     async def part(self, limit: int, work: Callable[[], T]) -> T:

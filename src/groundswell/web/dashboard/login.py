@@ -20,7 +20,7 @@ async def login(here: Here, request: Request, next: str = "/") -> Response:
     """The login page."""
     if here.settings.token is None:
         return RedirectResponse("/", 303)
-    return page(here, request, "login.html", title="Log in", active="", next=_local(next), wrong=False)
+    return page(here, request, "login.html", title="Log in", active="", next=local_address(next), wrong=False)
 
 
 @router.post("/login")
@@ -29,8 +29,8 @@ async def log_in(here: Here, request: Request, next: str = "/") -> Response:
     signer = _signer(here)
     found = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
     if not signer.is_token(found.get("token", [""])[0]):
-        return page(here, request, "login.html", 401, title="Log in", active="", next=_local(next), wrong=True)
-    answer = RedirectResponse(_local(next), 303)
+        return page(here, request, "login.html", 401, title="Log in", active="", next=local_address(next), wrong=True)
+    answer = RedirectResponse(local_address(next), 303)
     _set(answer, request, SESSION, signer.session(), SESSION_SECONDS)
     return answer
 
@@ -66,7 +66,7 @@ def _set(answer: Response, request: Request, name: str, value: str, seconds: int
     answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=encrypted)
 
 
-def _local(address: str) -> str:
+def local_address(address: str) -> str:
     """An address of this server; the start page for any other."""
     parts = urlsplit(address)
     local = not parts.scheme and not parts.netloc and address.startswith("/") and not address.startswith(("//", "/\\"))

@@ -93,11 +93,12 @@ def _rows(here: Services, text: str, experiment: str, status: str, offset: int) 
     records, total = here.store.runs.search(
         text.strip(), experiment=experiment, statuses=stored, limit=AT_ONCE, offset=offset
     )
-    rows = [_row(here, record) for record in records]
+    rows = [run_row(here, record) for record in records]
     return [row for row in rows if not wanted or row.status in wanted], total
 
 
-def _row(here: Services, record: RunRecord) -> RunRow:
+def run_row(here: Services, record: RunRecord) -> RunRow:
+    """A run in the list."""
     status, counters, summary = state_of(here, record), record.counters, summarise(record)
     reading: Reading | None = here.background.reading(record.id) if status == "running" else None
     answered = counters.sent + counters.cached

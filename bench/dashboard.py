@@ -1,0 +1,203 @@
+"""The dashboard: how fast its pages load, and what viewers cost a run. `python bench/dashboard.py`, about five minutes.
+
+  pages    a store with 1,000 runs, one of which has 10,000 trials. Chromium opens every page several times. The time is
+           from the start of the navigation to the `load` event, and to the first paint with content. Goal: 1 second.
+  viewers  a server plays the secret game with a model inside it, several times: by itself, and with five viewers of the
+           live page. The CPU time of the server is divided by the number of requests. Runs with and without viewers
+           alternate, and each pair gives a ratio. Goal: 1.05.
+
+`--part pages` or `--part viewers` measures one of them, `--quick` measures less. Results: bench/out/dashboard.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, sync_playwright
+
+from groundswell.cli.stored import opened
+from live import cpu_of
+
+OUT = Path(__file__).parent / "out"
+VIEWERS = 5
+LOADS = 5
+TIMES = """() => {
+  const [navigation] = performance.getEntriesByType("navigation");
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  return {load: navigation.loadEventEnd, paint: paint ? paint.startTime : null};
+}"""
+WATCH = """
+import sys, urllib.request
+for line in urllib.request.urlopen(sys.argv[1]):
+    if line.startswith(b"event: end"):
+        break
+"""
+
+
+@contextmanager
+def server(store: Path) -> Iterator[tuple[str, int]]:
+    """A server on this store: its address and process id."""
+    options = ["--port", "0", "--store", str(store), "-m", "emulated/keeper"]
+    command = [sys.executable, "-m", "groundswell", "serve", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if " listens on " in line:
+                yield line.split(" listens on ")[1].split()[0], process.pid
+                return
+        raise SystemExit("the server did not start")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def started(url: str, **options: Any) -> str:
+    """Start a game, and return the id of its run."""
+    answer = httpx.post(f"{url}/api/experiments/secret-game/play", json=options, timeout=60)
+    answer.raise_for_status()
+    found: str = answer.json()["data"]["run_id"]
+    return found
+
+
+def ended(url: str, run: str) -> dict[str, Any]:
+    """The run, once it has ended."""
+    while True:
+        found: dict[str, Any] = httpx.get(f"{url}/api/runs/{run}", timeout=60).json()["data"]
+        if found["status"] not in ("pending", "running"):
+            return found
+        time.sleep(0.2)
+
+
+def filled(store: Path, runs: int, trials: int) -> str:
+    """A store with many runs, and one with many trials: the id of that one."""
+    with server(store) as (url, _):
+        run = started(url, interactions=trials, messages=4, models=["emulated/leaker", "emulated/keeper"], name="large")
+        if (status := ended(url, run)["status"]) != "completed":
+            raise SystemExit(f"the large run is {status}")
+    with opened(str(store)) as held:
+        record = held.runs.get(run)
+        for number in range(1, runs):
+            made = held.runs.create(f"run {number}", number, driver=record.driver, settings=record.settings)
+            held.runs.change(made, status="completed", counters=record.counters)
+    return run
+
+
+def pages(folder: Path, *, quick: bool) -> dict[str, Any]:
+    """How long every page takes to load."""
+    store = folder / "pages.db"
+    run = filled(store, 100 if quick else 1_000, 500 if quick else 10_000)
+    found: dict[str, Any] = {}
+    chromium = shutil.which("chromium")
+    with server(store) as (url, _), sync_playwright() as playwright:
+        trial = httpx.get(f"{url}/api/runs/{run}/trials?limit=1").json()["data"][0]["key"]
+        other = httpx.get(f"{url}/api/runs?limit=1").json()["data"][0]["run_id"]
+        paths = {
+            "runs": "/runs",
+            "runs, searched": "/runs?q=run+99",
+            "one run": f"/runs/{run}",
+            "results": f"/runs/{run}/results",
+            "trials": f"/runs/{run}/trials",
+            "one trial": f"/runs/{run}/trials/{trial}",
+            "start": "/start",
+            "start a game": "/start/secret-game/play",
+            "compare": f"/compare?run={run}&run={other}",
+            "entities": "/entities",
+            "labels": "/labels",
+            "batches": "/batches",
+            "models": "/models",
+            "cache": "/cache",
+        }
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, path in paths.items():
+            times = [loaded(browser, f"{url}{path}") for _ in range(2 if quick else LOADS)]
+            found[name] = {
+                "first_load_ms": round(times[0]["load"]),
+                "load_ms": round(statistics.median(each["load"] for each in times)),
+                "paint_ms": round(statistics.median(each["paint"] or each["load"] for each in times)),
+            }
+            shown = found[name]
+            print(
+                f"  {name:16} load {shown['load_ms']:5} ms (first time {shown['first_load_ms']:5} ms), "
+                f"first paint {shown['paint_ms']:5} ms",
+                flush=True,
+            )
+        browser.close()
+    return found
+
+
+def loaded(browser: Browser, address: str) -> dict[str, float]:
+    """Open a page without a browser cache, and return its times."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    answer = tab.goto(address, wait_until="load")
+    if answer is None or answer.status != 200:
+        raise SystemExit(f"{address}: {answer and answer.status}")
+    found: dict[str, float] = tab.evaluate(TIMES)
+    context.close()
+    return found
+
+
+def viewers(folder: Path, *, quick: bool) -> dict[str, Any]:
+    """The CPU time of a server per request, with and without viewers."""
+    interactions, repeats = (200, 2) if quick else (2_000, 6)
+    ratios, plain = [], []
+    with server(folder / "viewers.db") as (url, pid):
+        measure(url, pid, interactions, 0, 0)  # warm up
+        for number in range(repeats):
+            order = (0, VIEWERS) if number % 2 else (VIEWERS, 0)
+            used = {many: measure(url, pid, interactions, many, number) for many in order}
+            ratios.append(used[VIEWERS] / used[0])
+            plain.append(used[0])
+            print(
+                f"  {1e6 * used[0]:6.0f} us per request alone, {1e6 * used[VIEWERS]:6.0f} us with {VIEWERS} viewers, "
+                f"ratio {ratios[-1]:.3f}",
+                flush=True,
+            )
+    ratio = statistics.median(ratios)
+    print(f"  median ratio {ratio:.3f} (goal: at most 1.05)", flush=True)
+    return {"us_per_request": round(1e6 * statistics.median(plain)), "ratios": ratios, "ratio": ratio}
+
+
+def measure(url: str, pid: int, interactions: int, many: int, seed: int) -> float:
+    """The CPU seconds of the server per request, for a run with so many viewers."""
+    before = cpu_of(pid)
+    options = {"interactions": interactions, "messages": 4, "models": ["emulated/keeper"]}
+    run = started(url, **options, seed=1000 * many + seed)
+    watching = [subprocess.Popen([sys.executable, "-c", WATCH, f"{url}/runs/{run}/stream"]) for _ in range(many)]
+    found = ended(url, run)
+    for each in watching:
+        each.wait(timeout=30)
+    return (cpu_of(pid) - before) / found["asks"]["sent"]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--part", choices=["pages", "viewers"])
+    arguments.add_argument("--quick", action="store_true")
+    chosen = arguments.parse_args()
+    parts = {"pages": pages, "viewers": viewers}
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, part in parts.items():
+            if chosen.part in (None, name):
+                print(f"{name}:", flush=True)
+                found[name] = part(Path(folder), quick=chosen.quick)
+    OUT.mkdir(exist_ok=True)
+    (OUT / "dashboard.json").write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Screenshots of every page of the dashboard, for docs/images/dashboard: `python bench/dashboard_screenshots.py [FOLDER]`.
+
+Runs all four experiments with emulated models, starts a server on their store and a run in progress on it, and opens
+every page in Chromium: light and dark, on a desktop and on a phone. Prints everything that a page complains about on its
+console, and exits with 1 if there was anything. About three minutes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import httpx
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from dashboard import server, started
+from screenshots import IMAGES, reports
+
+SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
+COLOURS = 128
+"""Colours of a stored image. Pages have few, and the files are a quarter as large."""
+
+
+def addresses(url: str) -> dict[str, str]:
+    """The addresses of all pages, by name, with a run in progress."""
+    runs = {each["name"]: each["run_id"] for each in httpx.get(f"{url}/api/runs").json()["data"]}
+    game = runs["secret-game"]
+    found = httpx.get(f"{url}/api/runs/{game}/trials?limit=100").json()["data"]
+    trial = next(each["key"] for each in found if "declared" in str(each["result"]))
+    live = started(
+        url, interactions=10_000, messages=12, models=["emulated/leaker:0.3", "emulated/keeper"], budget=5, name="live"
+    )
+    return {
+        "runs": "/runs",
+        "run": f"/runs/{live}",
+        "run-ended": f"/runs/{game}",
+        "results": f"/runs/{game}/results",
+        "results-evolution": f"/runs/{runs['prompt-evolution']}/results",
+        "trials": f"/runs/{game}/trials",
+        "trial": f"/runs/{game}/trials/{trial}",
+        "start": "/start",
+        "start-form": "/start/secret-game/play",
+        "start-simulate": "/start/simulations/simulate",
+        "compare": f"/compare?run={game}&run={runs['leak-rates']}",
+        "entities": "/entities",
+        "labels": "/labels",
+        "batches": "/batches",
+        "models": "/models",
+        "cache": "/cache",
+        "error": "/runs/none",
+    }
+
+
+def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) -> list[str]:
+    """Take one screenshot, and return what the page complained about."""
+    width, height = SCREENS[screen]
+    dark = "dark" if scheme == "dark" else "light"
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=dark)  # type: ignore[arg-type]
+    tab, complaints = context.new_page(), list[str]()
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.goto(address)
+    tab.wait_for_timeout(3_000 if "/runs/" in address or "/start/" in address or "/compare" in address else 500)
+    tab.screenshot(path=image)
+    context.close()
+    Image.open(image).convert("RGB").quantize(COLOURS).save(image, optimize=True)
+    return [each for each in complaints if "404" not in each or "none" not in address]
+
+
+def main() -> None:
+    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES / "dashboard"
+    images.mkdir(parents=True, exist_ok=True)
+    complaints = []
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        reports(Path(place))
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        with server(Path(place) / "groundswell.db") as (url, _):
+            for (name, path), screen, scheme in product(addresses(url).items(), SCREENS, ("light", "dark")):
+                image = images / f"{name}-{screen}-{scheme}.png"
+                complaints += [f"{image.name}: {each}" for each in take(browser, f"{url}{path}", image, screen, scheme)]
+        browser.close()
+    print(f"{len(list(images.glob('*.png')))} screenshots in {images}")
+    if complaints:
+        raise SystemExit("\n".join(complaints))
+
+
+if __name__ == "__main__":
+    main()

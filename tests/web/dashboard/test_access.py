@@ -1,0 +1,168 @@
+"""Who may open the dashboard: with a token, after a login, by a share link, and from which pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from groundswell.web.access import SESSION_SECONDS, Signer, may_read
+from groundswell.web.dashboard.login import local_address
+from tests.web.scene import Api, serving
+
+TOKEN = "of-a-test-and-of-no-worth"
+PAGE = {"Accept": "text/html"}
+NOW = 1_000_000.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(tmp_path_factory.mktemp("access"), token=TOKEN) as api:
+        yield api
+
+
+@pytest.fixture
+def browser(server: Api) -> Iterator[httpx.Client]:
+    """A client that keeps cookies, as a browser does."""
+    with httpx.Client(base_url=server.server.url, headers=PAGE) as client:
+        yield client
+
+
+def log_in(browser: httpx.Client, token: str = TOKEN) -> httpx.Response:
+    return browser.post(
+        "/login?next=/runs", data={"token": token}, headers={"Origin": str(browser.base_url).rstrip("/")}
+    )
+
+
+def test_a_page_sends_to_the_login_and_back(browser: httpx.Client) -> None:
+    asked = browser.get("/runs")
+    assert (asked.status_code, asked.headers["location"]) == (303, "/login?next=/runs")
+    assert "Log in" in browser.get("/login?next=/runs").text
+    answer = log_in(browser)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/runs")
+    assert "httponly" in answer.headers["set-cookie"].lower()
+    assert "samesite=lax" in answer.headers["set-cookie"].lower()
+    assert TOKEN not in answer.headers["set-cookie"]
+    assert browser.get("/runs").status_code == 200
+    assert browser.get("/api/runs").status_code == 200
+    assert browser.post("/logout", headers={"Origin": str(browser.base_url).rstrip("/")}).status_code == 303
+    assert browser.get("/runs").status_code == 303
+
+
+def test_a_wrong_token_is_refused(browser: httpx.Client) -> None:
+    answer = log_in(browser, "of-another-server-and-wrong")
+    assert answer.status_code == 401
+    assert "This is not the token" in answer.text
+    assert "set-cookie" not in answer.headers
+    assert browser.get("/runs").status_code == 303
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "https://example.org"}, {"Origin": "null"}])
+def test_other_sites_cannot_act_with_the_cookie(browser: httpx.Client, headers: dict[str, str]) -> None:
+    log_in(browser)
+    for path in ("/api/runs/x/cancel", "/api/experiments/secret-game/play"):
+        assert browser.post(path, json={}, headers=headers).status_code == 403
+    assert browser.delete("/api/runs/x", headers=headers).status_code == 403
+    assert browser.post("/login", data={"token": TOKEN}, headers=headers).status_code == 403
+
+
+def test_our_own_pages_act_with_the_cookie(browser: httpx.Client) -> None:
+    log_in(browser)
+    own = {"Origin": str(browser.base_url).rstrip("/")}
+    assert browser.post("/api/runs/x/cancel", json={}, headers=own).status_code == 404
+    assert browser.post("/api/runs/x/cancel", json={}, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 404
+
+
+def test_a_wrong_header_is_not_made_up_for_by_a_cookie(browser: httpx.Client) -> None:
+    log_in(browser)
+    assert browser.get("/api/runs", headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_a_share_link_shows_one_run_and_changes_nothing(server: Api, browser: httpx.Client) -> None:
+    runs = server.server.services.store.runs
+    shared, other = runs.create("shared", 1), runs.create("other", 1)
+    with_token = {"Authorization": f"Bearer {TOKEN}"}
+    link = browser.post(f"/api/runs/{shared.id}/share", json={"days": 2}, headers=with_token).json()["data"]["path"]
+    opened = browser.get(link)
+    assert (opened.status_code, opened.headers["location"]) == (303, f"/runs/{shared.id}/results")
+    assert browser.get(f"/api/runs/{shared.id}").status_code == 200
+    assert browser.get(f"/api/runs/{shared.id}/trials").status_code == 200
+    for path in ("/runs", f"/runs/{other.id}", f"/runs/{shared.id}x", "/models"):
+        assert browser.get(path).status_code == 303, path
+    for path in (f"/api/runs/{other.id}", "/api/runs", "/api/models"):
+        assert browser.get(path).status_code == 401, path
+    own = {"Origin": str(browser.base_url).rstrip("/")}
+    assert browser.delete(f"/api/runs/{shared.id}", headers=own).status_code == 401
+    assert browser.post(f"/api/runs/{shared.id}/share", json={}, headers=own).status_code == 401
+    page = browser.get(f"/runs/{shared.id}").text
+    assert "read only" in page
+    assert "data-call" not in page
+
+
+def test_a_link_that_was_changed_is_refused(browser: httpx.Client) -> None:
+    signed = Signer(TOKEN).share("one", 100)
+    for wrong in (signed[:-1] + "0", signed.replace("one", "two"), "one.99999999999.x", "x", "one..", "ü.1.2"):
+        assert browser.get(f"/share/{wrong}").status_code == 403, wrong
+
+
+def test_a_server_without_a_token_has_no_links(shared: Api) -> None:
+    run = shared.server.services.store.runs.create(None, 1)
+    answer = httpx.post(f"{shared.server.url}/api/runs/{run.id}/share", json={})
+    assert answer.status_code == 409
+    assert "token" in answer.json()["message"]
+    assert httpx.get(f"{shared.server.url}/login", headers=PAGE).status_code == 303
+
+
+def test_sessions_and_links_end() -> None:
+    signer = Signer(TOKEN)
+    session, link = signer.session(NOW), signer.share("run", 60, NOW)
+    assert signer.is_session(session, NOW + SESSION_SECONDS - 1)
+    assert not signer.is_session(session, NOW + SESSION_SECONDS)
+    assert signer.shared_run(link, NOW + 59) == "run"
+    assert signer.shared_run(link, NOW + 60) is None
+
+
+def test_sessions_and_links_belong_to_their_token() -> None:
+    other = Signer("another-token-of-no-worth")
+    assert not other.is_session(Signer(TOKEN).session(NOW), NOW)
+    assert other.shared_run(Signer(TOKEN).share("run", 60, NOW), NOW) is None
+    assert not Signer(TOKEN).is_session(Signer(TOKEN).share("run", 60, NOW), NOW)
+
+
+@pytest.mark.parametrize("value", ["", ".", "x", "1.", "1e9.x", "nan.x", "9" * 400 + ".x", "99999999999.é"])
+def test_made_up_sessions_are_refused(value: str) -> None:
+    assert not Signer(TOKEN).is_session(value, NOW)
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/runs/a", True),
+        ("/runs/a/trials/x", True),
+        ("/api/runs/a/export", True),
+        ("/runs/ab", False),
+        ("/runs", False),
+        ("/runs/b", False),
+        ("/api/runs", False),
+        ("/api/experiments", False),
+    ],
+)
+def test_what_a_link_allows(path: str, allowed: bool) -> None:
+    assert may_read(path, "a") is allowed
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("/runs?q=1", "/runs?q=1"),
+        ("//example.org", "/"),
+        ("/\\example.org", "/"),
+        ("https://example.org", "/"),
+        ("javascript:alert(1)", "/"),
+        ("/x\r\ny", "/"),
+        ("", "/"),
+    ],
+)
+def test_the_login_leads_to_this_server_only(address: str, local: str) -> None:
+    assert local_address(address) == local
