@@ -36,7 +36,7 @@ def journal(answers: Mapping[str, Settlement]) -> dict[str, Recorded]:
     while waits:
         for wait in waits:
             if wait.path in answers:
-                recorded[wait.path] = (fingerprint(wait.request), answers[wait.path])
+                recorded[wait.path] = Recorded(fingerprint(wait.request), answers[wait.path])
                 conductor.settle(wait, answers[wait.path])
         waits = conductor.advance()
     return recorded
@@ -71,7 +71,7 @@ def test_an_unfinished_trial_ends_with_what_it_waits_for() -> None:
 
 def test_what_a_changed_program_does_not_ask_comes_last() -> None:
     recorded = journal(ANSWERS)
-    recorded["1.0/0"] = (b"another", Reply("other"))
+    recorded["1.0/0"] = Recorded(b"another", Reply("other"), 7.0)
     found = exchanges(talk, ROW, 0, recorded)
     assert [(exchange.path, exchange.request is None) for exchange in found] == [
         ("0", False),
@@ -80,7 +80,16 @@ def test_what_a_changed_program_does_not_ask_comes_last() -> None:
         ("1.0/0", True),
         ("2", True),
     ]
-    assert found[1].settlement is None
+    assert (found[1].settlement, found[1].seconds) == (None, None)
+    assert (found[3].settlement, found[3].seconds) == (Reply("other"), 7.0)
+
+
+def test_exchanges_have_the_seconds_of_the_journal() -> None:
+    recorded = journal(ANSWERS)
+    recorded["0"] = recorded["0"]._replace(seconds=1.5)
+    expected = [1.5] + [None] * (len(ANSWERS) - 1)
+    assert [exchange.seconds for exchange in exchanges(talk, ROW, 0, recorded)] == expected
+    assert [exchange.seconds for exchange in exchanges(None, ROW, 0, recorded)] == expected
 
 
 def test_without_the_program_the_replies_alone() -> None:

@@ -53,11 +53,23 @@ class Planted:
 
         self._write(record, write)
 
-    def settle(self, record: RunRecord, wave: int, trial: int, settlement: Settlement, path: str = "0") -> None:
+    def settle(
+        self,
+        record: RunRecord,
+        wave: int,
+        trial: int,
+        settlement: Settlement,
+        path: str = "0",
+        *,
+        seconds: float | None = None,
+    ) -> None:
         """An ask of a trial ended, in a wave."""
         ask = AskId(record.span[0] + trial, path)
         carried = record.span[0] + wave
-        self._write(record, lambda j: j.add_settlement(ask, print_of(ask), carried, settlement, lambda: None))
+        self._write(
+            record,
+            lambda j: j.add_settlement(ask, print_of(ask), carried, settlement, lambda: None, seconds=seconds),
+        )
 
     def end(self, record: RunRecord, wave: int) -> None:
         """A wave has ended."""

@@ -175,6 +175,16 @@ def test_a_store_without_damage_is_copied_whole(store: Path) -> None:
     assert model.asked == 0
 
 
+def test_a_store_of_an_older_schema_is_copied_whole(store: Path) -> None:
+    added = {"asks": "seconds", "outcomes": "rows", "runs": "location"}
+    forget = [f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in added.items()]
+    unchecked = "UPDATE asks SET checksum = NULL"  # of rows whose time is gone
+    execute(store, unchecked, *forget, "UPDATE alembic_version SET version_num = '0006'")
+    new = store.with_name("new.db")
+    assert lost(repair(store, new)) == []
+    assert check_store(new).problems == []
+
+
 def test_repair_does_not_overwrite_anything(store: Path) -> None:
     store.with_name("new.db").write_text("mine")
     with pytest.raises(SettingsError, match=r"--repair .*new\.db: the file already exists"):

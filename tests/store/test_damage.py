@@ -18,7 +18,7 @@ from groundswell.errors import GroundswellError, StoreCorrupt, StoreError
 from groundswell.program.request import Chat
 from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
-from groundswell.store.checksum import AskRow
+from groundswell.store.checksum import AskRow, checksum
 from groundswell.store.journal import Store
 from groundswell.store.runs import CHECKED, run_record
 from groundswell.store.schema import open_database
@@ -184,6 +184,15 @@ def test_an_ask_that_lost_columns_with_its_checksum_is_damaged(lost: dict[str, A
     assert row.checked() is row
     with pytest.raises(msgspec.DecodeError):
         row._replace(**lost).decoded()
+
+
+@pytest.mark.parametrize("seconds", [None, 2.25, "text", b"2.5"], ids=repr)
+def test_the_seconds_of_an_ask_are_covered_by_its_checksum(seconds: Any) -> None:
+    row = AskRow(1, "0", b"fingerprint", None, None, '{"reply":{}}', None, 2.5)
+    row = row._replace(checksum=checksum(*row[:5], 2.5, row.settlement))
+    assert row.checked() is row
+    with pytest.raises(msgspec.DecodeError, match="was changed"):
+        row._replace(seconds=seconds).checked()
 
 
 def test_a_run_whose_columns_are_of_another_table_is_damaged() -> None:

@@ -25,7 +25,8 @@ from groundswell.program.request import (
 )
 from groundswell.store import results as module
 from groundswell.store.journal import Store
-from groundswell.store.results import ReplyCounts
+from groundswell.store.results import Latencies, ReplyCounts
+from tests.store.planted import Planted
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -122,6 +123,42 @@ def test_unfinished_trials_are_there_too(tmp_path: Path) -> None:
     assert [result.status for result in found] == ["usable", "usable", "unfinished", "unfinished"]
     assert found[3].result() is None
     assert found[3].fault is None
+
+
+def test_latencies_are_percentiles_of_replies_by_transport(tmp_path: Path) -> None:
+    planted = Planted(tmp_path / "s.db")
+    other, run = planted.run("other"), planted.run("r")
+    planted.settle(other, 1, 1, Reply("of another run"), seconds=900.0)
+    planted.send(run, 1, 2, "batch-1")
+    planted.settle(run, 1, 1, Reply("batched"), seconds=60.0)
+    planted.settle(run, 1, 2, Fault(FaultKind.EXPIRED, "too late"), seconds=800.0)
+    for trial, seconds in ((3, 0.2), (4, 0.1), (5, 7.0), (6, None)):
+        planted.settle(run, 2, trial, Reply("live"), seconds=seconds)
+    store = Store(tmp_path / "s.db")
+    results = store.results(store.runs.get("r"))
+    batched = Latencies("openai_batch", 1, 60.0, 60.0, 60.0, 60.0)
+    assert results.latencies() == [Latencies("live", 3, p50=0.2, p90=7.0, p99=7.0, max=7.0), batched]
+    assert results.latencies(most=2) == [Latencies("live", 1, 7.0, 7.0, 7.0, 7.0)], "of the newest two trials"
+    store.close_reading()
+
+
+@pytest.mark.parametrize(
+    ("replies", "p50", "p90", "p99"),
+    [(1, 1, 1, 1), (2, 1, 2, 2), (10, 5, 9, 10), (100, 50, 90, 99), (101, 51, 91, 100)],
+)
+def test_percentiles_are_the_nearest_ranks(replies: int, p50: float, p90: float, p99: float) -> None:
+    values = [float(value) for value in range(1, replies + 1)]
+    assert module._latencies("live", values) == Latencies("live", replies, p50, p90, p99, replies)
+
+
+def test_faults_of_requests_are_counted_by_kind(store: Store, tmp_path: Path) -> None:
+    assert store.results(store.runs.get("r")).ask_fault_counts() == {"content_filter": 2}
+    assert store.results(store.runs.get("before")).ask_fault_counts() == {"content_filter": 1}
+    planted = Planted(tmp_path / "s.db")
+    run = store.runs.get("r")
+    for path in ("1", "2", "3"):
+        planted.settle(run, 1, 1, Fault(FaultKind.TIMEOUT, "late"), path)
+    assert list(store.results(run).ask_fault_counts().items()) == [("timeout", 3), ("content_filter", 2)]
 
 
 Row = tuple[str, bytes, Settlement]

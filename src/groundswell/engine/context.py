@@ -249,9 +249,11 @@ class PendingAsk:
 
     run         `lane`: the lane that it goes by, unless another way turns out to be better
     dispatch    `attempts`: how often it was sent; `refusals`: how often that came to nothing because there was too much
-                to do, `refused_since` the first of these; `came_by`: the lane of its reply
+                to do, `refused_since` the first of these; `came_by`: the lane of its reply; `seconds`: how long the
+                attempt took that ended it, if it was sent
     reuse       `cache_key`: what its reply is kept under; `leads`: it was sent for all equal asks
-    scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight
+    scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight;
+                `sent_at`: when it was last sent
     delivery    `live_wave`: the wave that it leaves in, where that leaves piece by piece
     spending    `tokens` and `usd`: what is reserved for it
     batching    `batch`: what was worked out about it and batches
@@ -270,6 +272,8 @@ class PendingAsk:
         "refusals",
         "refused_since",
         "request",
+        "seconds",
+        "sent_at",
         "state",
         "tokens",
         "trial",
@@ -295,6 +299,8 @@ class PendingAsk:
         self.refusals = 0
         self.refused_since = 0.0
         self.came_by: Lane | None = None
+        self.sent_at = 0.0
+        self.seconds: float | None = None
         self.cache_key: bytes | None = None
         self.leads = False
         self.mark: Mark | None = None

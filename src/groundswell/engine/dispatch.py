@@ -251,6 +251,7 @@ class Dispatch:
             self._context.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
         pending.came_by = lane
+        pending.seconds = now - pending.sent_at
         queue.uncommitted += 1
         self._settle(pending, settlement, wave)
         self._context.lanes.freed(lane)

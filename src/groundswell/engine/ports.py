@@ -230,8 +230,11 @@ class Journal(Protocol):
         then: Then,
         *args: Any,
         cache_key: bytes | None = None,
+        seconds: float | None = None,
     ) -> None:
         """An ask ended: that of a trial and a path. With a cache key, other runs may use the reply.
+
+        `seconds` is the time since the attempt that ended it was sent; None if nothing was sent.
 
         Raises `UnicodeEncodeError`, and adds nothing, where the settlement holds text that cannot be stored.
         """
@@ -381,7 +384,7 @@ class Results(Protocol):
         ...
 
     def recorded(self, row: TrialRow) -> Mapping[str, Recorded]:
-        """What was journalled for a trial: path -> fingerprint and settlement."""
+        """What was journalled for a trial, by path."""
         ...
 
     def kept(self, name: str) -> str | None:

@@ -316,4 +316,12 @@ def row_labels(key: str, spec: str) -> dict[str, str | int | float | bool]:
     return {name: value for name, value in found.items() if isinstance(value, str | int | float | bool)}
 
 
-Recorded = tuple[bytes, Settlement]
+class Recorded(NamedTuple):
+    """A journalled ask: its fingerprint, its settlement, and how many seconds it took.
+
+    `seconds` is None if nothing was sent, as for a cache hit or a call, and in runs of releases that did not store it.
+    """
+
+    fingerprint: bytes
+    settlement: Settlement
+    seconds: float | None = None

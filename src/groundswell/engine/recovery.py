@@ -106,6 +106,8 @@ class EarlierWaves:
                 f"{pending.trial.program} now makes another request here than the one in flight",
             )
         wave.pending[pending.id] = pending
+        clock = self._context.clock
+        pending.sent_at = clock.now() - max(0.0, clock.wall() - wave.intent.at)
         self._dispatch.reuse.rejoin(pending)
         if (early := wave.early.get(pending.id)) is not None:
             self._context.loop.call_soon(self._regained, wave, pending.id, early)

@@ -63,13 +63,16 @@ def exchanges(
     found: list[Exchange] = []
 
     def note(wait: Wait, settlement: Settlement | None) -> None:
-        found.append(Exchange(wait.path, wait.label, wait.request, settlement))
+        known = recorded.get(wait.path)
+        seconds = known.seconds if known is not None and settlement is known.settlement else None
+        found.append(Exchange(wait.path, wait.label, wait.request, settlement, seconds))
 
     if program is not None:
         replay(program, row, seed, recorded, note).close()
     label = "" if program is not None else "reply"
     used = {exchange.path for exchange in found if exchange.settlement is not None}
-    return found + [Exchange(path, label, None, known[1]) for path, known in recorded.items() if path not in used]
+    left = [(path, known) for path, known in recorded.items() if path not in used]
+    return found + [Exchange(path, label, None, known.settlement, known.seconds) for path, known in left]
 
 
 AT_ONCE = 500

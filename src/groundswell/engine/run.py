@@ -550,7 +550,7 @@ class Run(StoredRun):
         A reply with text that cannot be stored becomes a fault.
         """
         pending.enter(SETTLED)
-        trial, print_, key = pending.trial, pending.print, pending.cache_key
+        trial, print_, key, seconds = pending.trial, pending.print, pending.cache_key, pending.seconds
         ask, add = (trial.id, pending.wait.path), self.context.journal.add_settlement
         if wave is None:
             key = None
@@ -559,12 +559,12 @@ class Run(StoredRun):
         elif type(settlement) is Fault:
             key = None
         try:
-            add(ask, print_, wave, settlement, self._settled, pending, settlement, cache_key=key)
+            add(ask, print_, wave, settlement, self._settled, pending, settlement, cache_key=key, seconds=seconds)
         except UnicodeEncodeError:
             problem = "the reply contains text that is not valid Unicode"
             settlement = Fault(FaultKind.GARBLED, problem, None, pending.attempts)
             self.context.counters.failed += 1
-            add(ask, print_, wave, settlement, self._settled, pending, settlement)
+            add(ask, print_, wave, settlement, self._settled, pending, settlement, seconds=seconds)
         self.committing += 1
 
     def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:

@@ -218,7 +218,7 @@ class Scheduler:
         for size in self._cut(lane, queue, count, now):
             wave = [queue.asks.popleft() for _ in range(size)]
             queue.released = max(0, queue.released - size)
-            self._count_sent(lane, wave)
+            self._count_sent(lane, wave, now)
             self._delivery.commit(lane, wave, self._batches.about(lane, wave))
 
     def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
@@ -302,13 +302,13 @@ class Scheduler:
         if queue.released:
             queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
-            self._count_sent(lane, leaving)
+            self._count_sent(lane, leaving, now)
             self._delivery.send_singly(lane, lane.singly, leaving, now)
             return
         for size in cut(len(leaving), lane.transport.max_wave):
             wave, leaving = leaving[:size], leaving[size:]
             queue.calls += 1
-            self._count_sent(lane, wave)
+            self._count_sent(lane, wave, now)
             self._delivery.together(lane, wave)
 
     def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
@@ -319,7 +319,7 @@ class Scheduler:
             lane.pace.starves(queue, now)
             self.look_again(now + LOOK_AGAIN)
 
-    def _count_sent(self, lane: Lane, pendings: list[PendingAsk]) -> None:
+    def _count_sent(self, lane: Lane, pendings: list[PendingAsk], now: float) -> None:
         self._queues.count(lane, len(pendings))
         self._context.counters.sent += len(pendings)
         self._context.counters.waves += 1
@@ -327,6 +327,7 @@ class Scheduler:
             self._spending.reserve(pendings)
         for pending in pendings:
             pending.enter(IN_FLIGHT)
+            pending.sent_at = now
 
     def refused(self, lane: Lane, pendings: list[PendingAsk], amount: int, failed: WaveFailed) -> None:
         """A provider refused a batch whose requests are valid: wait for room, or send them live.

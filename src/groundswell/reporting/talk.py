@@ -36,13 +36,15 @@ Kind = Literal["system", "told", "recalled", "reasoning", "reply", "fault", "ope
 class Exchange(NamedTuple):
     """One request or call and its settlement, which is None while it is open.
 
-    `request` is None if the program no longer makes it, or, with a label, if the program is not loaded.
+    `request` is None if the program no longer makes it, or, with a label, if the program is not loaded. `seconds` is
+    the time from sending the request to its settlement. It is None for cache hits, calls, and old runs.
     """
 
     path: str
     label: str
     request: Request | Invoke | None
     settlement: Settlement | None
+    seconds: float | None = None
 
 
 class Line(NamedTuple):

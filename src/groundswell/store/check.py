@@ -301,11 +301,11 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) ->
 def _readable(source: sqlite3.Connection, table: str, gaps: list[str]) -> Iterator[Columns]:
     """The rows that can be read. `gaps` gets an entry wherever some cannot be read."""
     there = [name for _, name, *_ in source.execute(f"PRAGMA table_info({table})")]
-    columns = [column for column in metadata.tables[table].columns.keys() if column in there]  # noqa: SIM118
-    if not columns:
+    if not there:
         gaps.append(table)
         return
-    listed = ", ".join(columns)
+    columns = list(metadata.tables[table].columns.keys())
+    listed = ", ".join(column if column in there else f"NULL AS {column}" for column in columns)  # of an older schema
     if table == "cache":  # had no row numbers before schema 0006; replies that are not copied are only asked for again
         yield from _until_error(source.execute(f"SELECT {listed} FROM cache"), columns, gaps)
         return
@@ -340,10 +340,9 @@ def _behind_gap(source: sqlite3.Connection, table: str, after: int) -> int:
 
 
 def _until_error(rows: Iterator[Any], columns: list[str], gaps: list[str]) -> Iterator[Columns]:
-    missing = dict.fromkeys(("checksum",))
     try:
         for values in rows:
-            yield missing | dict(zip(columns, values, strict=True))
+            yield dict(zip(columns, values, strict=True))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         gaps.append(str(error))
 

@@ -75,7 +75,11 @@ def decode_rows(trial: int, stored: str) -> list[dict[str, Any]]:
 
 
 class AskRow(NamedTuple):
-    """An ask that has ended, as the journal holds it."""
+    """An ask that has ended, as the journal holds it.
+
+    `seconds` is the time from sending the attempt that ended it to its settlement. It is None if nothing was sent, and
+    in rows that were written before schema 0008.
+    """
 
     trial: int
     path: str
@@ -84,6 +88,7 @@ class AskRow(NamedTuple):
     fault: str | None
     settlement: str
     checksum: int | None
+    seconds: float | None = None
 
     def decoded(self) -> Settlement:
         """What the ask ended with."""
@@ -94,8 +99,9 @@ class AskRow(NamedTuple):
 
         A damaged row may have lost its last columns, its checksum among them: SQLite reads NULL for what is not there.
         """
+        timed = () if self.seconds is None else (self.seconds,)
         if self.checksum is None:
             msgspec.convert(tuple(self), AskRow)
-        elif self.checksum != checksum(*self[:6]):
+        elif self.checksum != checksum(*self[:5], *timed, self.settlement):
             raise _changed(f"ask {self.path} of trial number {self.trial}")
         return self

@@ -176,14 +176,16 @@ class StoreJournal:
         then: Then,
         *args: Any,
         cache_key: bytes | None = None,
+        seconds: float | None = None,
     ) -> None:
         trial, path = ask
         fault = settlement.kind.value if type(settlement) is Fault else None
         encoded = encode_settlement(settlement)
         text = encoded.decode()
         batch = self._batch()
-        of_row = joined_checksum(f"{trial}\0{path}\0{fingerprint!r}\0{wave}\0{fault}\0", encoded)
-        batch.rows["asks"].extend((trial, path, fingerprint, wave, fault, text, of_row))
+        timed = "" if seconds is None else f"{float(seconds)}\0"  # SQLite would make a whole number a float
+        of_row = joined_checksum(f"{trial}\0{path}\0{fingerprint!r}\0{wave}\0{fault}\0{timed}", encoded)
+        batch.rows["asks"].extend((trial, path, fingerprint, wave, fault, text, of_row, seconds))
         if cache_key is not None:
             of_row = joined_checksum(f"{cache_key!r}\0", encoded)
             batch.rows["cache"].extend((cache_key, text, time.time(), of_row))
@@ -368,7 +370,7 @@ def _recorded(reading: sqlite3.Connection, trials: Sequence[int]) -> dict[int, d
         else:
             rows = reading.execute(f"{columns} WHERE trial IN ({_marks(len(some))}) ORDER BY trial, id", list(some))
         for row in map(AskRow._make, rows):
-            found[row.trial][row.path] = (row.fingerprint, row.decoded())
+            found[row.trial][row.path] = Recorded(row.fingerprint, row.decoded(), row.seconds)
     return found
 
 

@@ -16,7 +16,7 @@ from groundswell.errors import RunError
 from groundswell.program.request import Fault
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
-from groundswell.store.schema import asks, outcomes, reading, trials
+from groundswell.store.schema import asks, outcomes, reading, trials, waves
 from groundswell.store.tables import Format, frame, write_parquet, write_table
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ FIND_REPLIES = """
     CREATE TEMP TABLE replies AS
     WITH every AS MATERIALIZED (
         SELECT id, trial, path, CASE WHEN fault IS NULL THEN
-            reply_hash(trial, path, fingerprint, wave, fault, settlement, checksum) END AS hash
+            reply_hash(trial, path, fingerprint, wave, fault, settlement, checksum, seconds) END AS hash
         FROM asks WHERE trial BETWEEN ? AND ?
     )
     SELECT trial, path, hash, max(id) FROM every GROUP BY trial, path HAVING hash IS NOT NULL
@@ -41,6 +41,7 @@ COUNT_TRIALS = """
         ) GROUP BY sequence
     )
 """
+SAMPLED = 20_000
 TRIALS = (
     sa.select(
         *(trials.c.id, trials.c.key, trials.c.program, trials.c.spec, trials.c.attempt),
@@ -167,6 +168,20 @@ class FaultCount(NamedTuple):
     message: str
 
 
+class Latencies(NamedTuple):
+    """Percentiles of the seconds that the replies of a transport took. For a batch, they count from its sending.
+
+    `transport` is the transport of a batch, or `live` for all others.
+    """
+
+    transport: str
+    replies: int
+    p50: float
+    p90: float
+    p99: float
+    max: float
+
+
 class ReplyCounts(NamedTuple):
     """How many chat replies a run holds, how many usable trials got any, and how many of each are different.
 
@@ -252,11 +267,11 @@ class Results:
         return write_table(out, format, self.rows) if table == "rows" else write_trials(self, out, format)
 
     def recorded(self, row: TrialRow) -> dict[str, Recorded]:
-        """What was journalled for a trial: path -> fingerprint and settlement."""
+        """What was journalled for a trial, by path."""
         query = ASKS.where(asks.c.trial == row.id).order_by(asks.c.id)
         with self._read() as connection:
             rows = [AskRow(*found) for found in connection.execute(query)]
-            return {row.path: (row.fingerprint, row.decoded()) for row in rows}
+            return {row.path: Recorded(row.fingerprint, row.decoded(), row.seconds) for row in rows}
 
     def fault_counts(self) -> list[FaultCount]:
         """Why trials are missing, most frequent first."""
@@ -281,6 +296,41 @@ class Results:
                 verify(known, f"the outcome of trial {key!r}", trial, kind, body, ended_at)
                 found.append(FaultCount(kind, many, key, _fault(body).message))
             return found
+
+    def latencies(self, most: int = SAMPLED) -> list[Latencies]:
+        """Seconds from sending a request to its reply, by transport.
+
+        At most `most` requests are read: those of the trials that were started last. Cache hits, faults, and replies of
+        releases that did not store the time are left out.
+        """
+        newest = (
+            sa.select(asks.c.wave, asks.c.fault, asks.c.seconds)
+            .where(asks.c.trial.between(*self._span))
+            .order_by(asks.c.trial.desc())
+            .limit(most)
+            .subquery()
+        )
+        query = (
+            sa.select(sa.func.coalesce(waves.c.transport, "live"), newest.c.seconds)
+            .outerjoin_from(newest, waves, waves.c.id == newest.c.wave)
+            .where(newest.c.seconds.is_not(None), newest.c.fault.is_(None))
+        )
+        taken: dict[str, list[float]] = {}
+        with self._read() as connection:
+            for transport, seconds in connection.execute(query):
+                taken.setdefault(transport, []).append(seconds)
+        return [_latencies(transport, sorted(taken[transport])) for transport in sorted(taken)]
+
+    def ask_fault_counts(self) -> dict[str, int]:
+        """How many requests ended in a fault, by its kind, most frequent first. Takes a second for a million requests.
+
+        Attempts that were retried do not count.
+        """
+        many = sa.func.count().label("many")
+        of_run = asks.c.trial.between(*self._span) & asks.c.fault.is_not(None)
+        query = sa.select(asks.c.fault, many).where(of_run).group_by(asks.c.fault).order_by(many.desc(), asks.c.fault)
+        with self._read() as connection:
+            return {row.fault: row.many for row in connection.execute(query)}
 
     def reply_counts(self) -> ReplyCounts:
         """How many replies there are, and how many different ones. Takes some seconds for a million."""
@@ -307,6 +357,12 @@ class Results:
 
 def _result(row: TrialRow) -> TrialResult:
     return TrialResult(row, None if row.fault is None or row.outcome is None else _fault(row.outcome))
+
+
+def _latencies(transport: str, seconds: Sequence[float]) -> Latencies:
+    """Percentiles of sorted values: the smallest value that so many percent do not exceed."""
+    p50, p90, p99 = (seconds[-(-percent * len(seconds) // 100) - 1] for percent in (50, 90, 99))
+    return Latencies(transport, len(seconds), p50, p90, p99, seconds[-1])
 
 
 def _fault(body: str) -> Fault:

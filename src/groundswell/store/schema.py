@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
 from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
 
-FIRST, REVISION = "0001", "0007"
+FIRST, REVISION = "0001", "0008"
 KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
 
@@ -79,6 +79,7 @@ asks = sa.Table(
     sa.Column("fault", sa.Text),
     sa.Column("settlement", sa.Text, nullable=False),
     sa.Column("checksum", sa.BigInteger),
+    sa.Column("seconds", sa.Float),
     sa.Index("asks_by_trial", "trial"),
 )
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from groundswell.engine.ports import Journal
-from groundswell.engine.records import AskId, Intent, Receipt, RunRecord, TrialRow
+from groundswell.engine.records import AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.errors import StoreError
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Returned, Settlement, ToolCall, Usage
 
@@ -76,15 +76,17 @@ def nothing(*_: Any) -> None:
 
 
 async def settlements_come_back_as_they_were(make: JournalFactory) -> None:
-    """Replies, embeddings, values and faults, with their fingerprints."""
+    """Replies, embeddings, values and faults, with their fingerprints and the seconds that they took."""
     async with make() as case:
         row = trial(case, 1)
         case.journal.add_trial(row)
+        written: dict[str, Recorded] = {}
         for at, settlement in enumerate(SETTLEMENTS):
-            case.journal.add_settlement(AskId(row.id, f"{at}"), PRINT, None, settlement, nothing)
+            seconds = at / 3 if at else None
+            written[f"{at}"] = Recorded(PRINT, settlement, seconds)
+            case.journal.add_settlement(AskId(row.id, f"{at}"), PRINT, None, settlement, nothing, seconds=seconds)
         await case.journal.flush()
-        found = await case.other().recorded([row.id])
-        assert found == {row.id: {f"{at}": (PRINT, settlement) for at, settlement in enumerate(SETTLEMENTS)}}
+        assert await case.other().recorded([row.id]) == {row.id: written}
 
 
 async def the_last_row_of_a_path_wins(make: JournalFactory) -> None:
@@ -94,7 +96,7 @@ async def the_last_row_of_a_path_wins(make: JournalFactory) -> None:
         for text in ("old", "new"):
             case.journal.add_settlement(ask, PRINT, None, Reply(text), nothing)
             await case.journal.flush()
-        assert await case.journal.recorded([ask.trial]) == {ask.trial: {ask.path: (PRINT, Reply("new"))}}
+        assert await case.journal.recorded([ask.trial]) == {ask.trial: {ask.path: Recorded(PRINT, Reply("new"))}}
 
 
 async def recorded_keeps_trials_apart(make: JournalFactory) -> None:
@@ -106,7 +108,7 @@ async def recorded_keeps_trials_apart(make: JournalFactory) -> None:
         await case.journal.flush()
         for some in (ids, ids[1:3], ids[::2], ids[-1:], []):
             found = await case.journal.recorded(some)
-            expected = {id_: {"0": (PRINT, Reply(f"of {id_}"))} if id_ != ids[-1] else {} for id_ in some}
+            expected = {id_: {"0": Recorded(PRINT, Reply(f"of {id_}"))} if id_ != ids[-1] else {} for id_ in some}
             assert found == expected
 
 
@@ -163,7 +165,7 @@ async def abandoned_trials_are_left_to_the_driver(make: JournalFactory) -> None:
         await case.journal.flush()
         assert list(await case.other().unfinished()) == [rows[0], rows[2]]
         assert (await case.other().find([rows[1].key]))[rows[1].key].id == rows[1].id
-        assert await case.other().recorded([rows[1].id]) == {rows[1].id: {"0": (PRINT, Reply("kept"))}}
+        assert await case.other().recorded([rows[1].id]) == {rows[1].id: {"0": Recorded(PRINT, Reply("kept"))}}
 
 
 async def trials_are_read_on_in_the_order_of_their_start(make: JournalFactory) -> None:
@@ -281,7 +283,7 @@ async def a_failed_commit_is_reported_and_the_last(make: JournalFactory) -> None
         await _refused(lambda: _add_later(journal, AskId(row.id, "2"), called))
         await _refused(journal.flush)
         assert called == ["safe"]
-        assert await case.other().recorded([row.id]) == {row.id: {"0": (PRINT, Reply("safe"))}}
+        assert await case.other().recorded([row.id]) == {row.id: {"0": Recorded(PRINT, Reply("safe"))}}
 
 
 async def _add_later(journal: Journal, ask: AskId, called: list[str]) -> None:

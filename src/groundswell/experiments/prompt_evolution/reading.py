@@ -146,7 +146,7 @@ def read_evolution(held: Store, record: RunRecord) -> Evolved | Unfinished:
     def solution(key: str, model: str) -> Solution:
         number = places.get(key, 0)
         for trial in results.numbered(number, number) if number else ():
-            settled = [settlement for _, settlement in results.recorded(trial.row).values()]
+            settled = [recorded.settlement for recorded in results.recorded(trial.row).values()]
             reply = next((each for each in settled if isinstance(each, Reply)), None)  # a metric may ask for more
             solved = trial.result(Solved)
             if settings.program is not msgspec.UNSET:  # what it returned need not be the reply of a model
