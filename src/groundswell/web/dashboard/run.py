@@ -7,7 +7,7 @@ read again only after a pause that is many times as long, so viewers do not slow
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.experiments.experiment import command_of_run, results_of
 from groundswell.reporting.progress import Reading
 from groundswell.reporting.words import age, cost, duration
-from groundswell.store.results import AskFigures
+from groundswell.store.results import Latencies
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.dashboard.drawing import Chart, Series, chart
@@ -73,10 +73,12 @@ class RunView(NamedTuple):
     decisions: Sequence[tuple[str, str]]
     waves: Sequence[WaveRow]
     waves_left_out: int
-    figures: AskFigures
+    latencies: Sequence[Latencies]
+    faults: Mapping[str, int]
     events: Sequence[tuple[str, str]]
     endpoints: Sequence[tuple[str, EndpointFigures]]
     here: bool
+    over: bool
     has_report: bool
     parent: str | None
     settings: str
@@ -88,7 +90,7 @@ async def run(here: Here, request: Request, run_id: str) -> Response:
     """One run."""
     record = here.run(run_id)
     view = _view(here, record)
-    stream = "" if is_over(record, view.row.status) else f"/runs/{run_id}/stream"
+    stream = "" if view.over else f"/runs/{run_id}/stream"
     shares = here.settings.token is not None
     return page(here, request, "run.html", title=record.title, active="runs", stream=stream, view=view, shares=shares)
 
@@ -100,17 +102,19 @@ async def stream(here: Here, run_id: str) -> Response:
     def look() -> events.Moment:
         record = here.run(run_id)
         view = _view(here, record)
-        return events.Moment({name: part("run_view.html", name, view) for name in PARTS}, is_over(record, view.row.status))
+        return events.Moment({name: part("run_view.html", name, view) for name in PARTS}, view.over)
 
     return events.part_stream(here, f"run {run_id}", look)
 
 
 def _view(here: Services, record: RunRecord) -> RunView:
     row, monitor, now = run_row(here, record), here.background.monitor, time.time()
-    samples = monitor.samples(record.id)
+    samples, over = monitor.samples(record.id), is_over(record, row.status)
     reading = here.background.reading(record.id)
-    figures = here.now_and_then(f"figures {record.id} {record.status}", PAUSE, here.store.results(record).ask_figures)
-    stored = here.now_and_then(f"waves {record.id} {record.status}", PAUSE, lambda: here.store.waves.of(record))
+    results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
+    latencies, faults, stored = here.now_and_then(
+        state, PAUSE, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record))
+    )
     waves = _timeline(stored, monitor.waves(record.id), now)
     endpoints = here.background.engine.figures if reading is not None else {}
     command = command_of_run(record)
@@ -124,10 +128,12 @@ def _view(here: Services, record: RunRecord) -> RunView:
         decisions=[(_ago(now, at), words) for at, words in reversed(monitor.decisions(record.id)[-SHOWN_DECISIONS:])],
         waves=waves[-SHOWN_WAVES:],
         waves_left_out=max(0, len(waves) - SHOWN_WAVES),
-        figures=figures,
+        latencies=latencies,
+        faults=faults,
         events=[(_ago(now, at), words) for at, words in reversed(monitor.events(record.id)[-SHOWN_EVENTS:])],
         endpoints=[(account, one) for account, some in endpoints.items() for one in some],
         here=reading is not None,
+        over=over,
         has_report=results_of(record, Path()).has_report(record),
         parent=record.parent,
         settings=_indented(record.settings),
