@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell import FaultKind
-from groundswell.engine.rate_limit import Allowance, Bucket, Demand, Mark, News, Pace, PaceLimits, Paces
+from groundswell.engine.rate_limit import DECISIONS, Allowance, Bucket, Demand, Mark, News, Pace, PaceLimits, Paces
 from groundswell.program.request import Standing
 
 LIMITED, BUSY = FaultKind.RATE_LIMITED, FaultKind.OVERLOADED
@@ -479,6 +479,106 @@ def test_what_is_refused_even_so_is_held_against_the_headers_only_for_a_while() 
     while pace.in_flight:
         pace.recall()
     assert len(flying(pace, 9.0)) == pace.cap, "what the provider says is left is there again"
+
+
+LIMIT = "learnt a limit of 600 requests per minute"
+
+
+def cut_twice(pace: Pace, marks: Sequence[Mark]) -> None:
+    refuse(pace, marks, 5.0, kind=BUSY)
+    refuse(pace, flying(pace, 6.0), 6.5, kind=LIMITED)
+
+
+def refuse_for_long(pace: Pace, marks: Sequence[Mark]) -> None:
+    refuse(pace, marks, 0.5, kind=BUSY)
+    for second in range(1, 30):
+        refuse(pace, flying(pace, float(second)), float(second), kind=BUSY)
+
+
+def learn_and_refuse(left: float) -> Callable[[Pace, Sequence[Mark]], None]:
+    def happens(pace: Pace, marks: Sequence[Mark]) -> None:
+        pace.learn_limits([said(600, left)], marks[-1], 0.0)
+        refuse(pace, marks, 0.05)
+
+    return happens
+
+
+REASONS = [
+    pytest.param(at_once(64), lambda pace, marks: None, [], id="nothing happened"),
+    pytest.param(
+        at_once(64),
+        cut_twice,
+        [
+            (5.0, 51, "cut from 64 to 51: the provider refused requests (overloaded)"),
+            (6.5, 25, "cut from 51 to 25: the provider refused requests (rate limited)"),
+        ],
+        id="one entry for each cut",
+    ),
+    pytest.param(
+        at_once(10),
+        lambda pace, marks: refuse(pace, marks, 5.0, 2.0),
+        [
+            (5.0, 10, "waits 2.0 s: Retry-After"),
+            (5.0, 8, "cut from 10 to 8: the provider refused requests (rate limited)"),
+        ],
+        id="one entry for each wait",
+    ),
+    pytest.param(
+        at_once(2),
+        refuse_for_long,
+        [(1.0, 1, "cut from 2 to 1: the provider refused requests (overloaded)")],
+        id="a cap of one is not cut",
+    ),
+    pytest.param(
+        at_once(8),
+        lambda pace, marks: [pace.learn_limits([said(600, left)], mark, 1.0) for left, mark in enumerate(marks)],
+        [(1.0, 8, LIMIT)],
+        id="a limit is learnt once",
+    ),
+    pytest.param(
+        at_once(8),
+        lambda pace, marks: pace.learn_limits([Standing("input_tokens", 14_400, 14_000, 2400.0)], marks[0], 1.0),
+        [(1.0, 8, "learnt a limit of 14,400 input tokens")],
+        id="a limit by the day",
+    ),
+    pytest.param(
+        at_once(8),
+        lambda pace, marks: [
+            pace.learn_limits([said(limit, 0)], mark, 1.0) for limit, mark in zip((600, 900), marks, strict=False)
+        ],
+        [(1.0, 8, LIMIT), (1.0, 8, "learnt a limit of 900 requests per minute")],
+        id="a limit that changed",
+    ),
+    pytest.param(
+        at_once(8),
+        learn_and_refuse(0),
+        [(0.0, 8, LIMIT), (0.05, 8, "not cut: the known limit of requests explains the refusal")],
+        id="a refusal that a limit explains",
+    ),
+    pytest.param(
+        at_once(8),
+        learn_and_refuse(500),
+        [(0.0, 8, LIMIT), (0.05, 8, "sends more evenly: the provider refused requests although it reported room")],
+        id="a refusal against the headers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pace", "happens", "expected"), REASONS)
+def test_cuts_waits_and_limits_are_recorded_with_their_reasons(
+    pace: Pace, happens: Callable[[Pace, list[Mark]], object], expected: list[tuple[float, int, str]]
+) -> None:
+    happens(pace, flying(pace))
+    assert list(pace.decisions) == expected
+
+
+def test_only_the_last_decisions_are_kept() -> None:
+    pace = at_once(1)
+    (mark,) = flying(pace)
+    for limit in range(1, 1000):
+        pace.learn_limits([said(limit, 0)], mark, 1.0)
+    assert len(pace.decisions) == DECISIONS
+    assert pace.decisions[-1].why == "learnt a limit of 999 requests per minute"
 
 
 def test_an_overload_cuts_whatever_the_headers_say() -> None:

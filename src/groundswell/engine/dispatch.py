@@ -8,10 +8,11 @@ arrived    an attempt ended: retry (retry.py), or hand the settlement back to th
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,6 +36,14 @@ from groundswell.reporting.words import duration
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
 UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
 """Faults after which a provider may have billed a reply: none arrived, or it was unreadable or withheld."""
+
+
+class LaneLoad(NamedTuple):
+    """How many requests of a run wait for a lane, and how many are in flight on it."""
+
+    lane: Lane
+    queued: int
+    in_flight: int
 
 
 class Dispatch:
@@ -130,6 +139,18 @@ class Dispatch:
     def in_flight(self) -> int:
         """Number of requests in flight."""
         return self._queues.in_flight
+
+    @property
+    def lanes(self) -> Sequence[LaneLoad]:
+        """The lanes in use. The requests of a batch are in flight until the whole batch has ended."""
+        batched = Counter[Lane]()
+        for order in self.batches.orders.values():
+            batched[order.lane] += len(order.intent.asks)
+        found = [
+            LaneLoad(lane, len(queue.asks), batched.pop(lane, 0) if lane.barrier else queue.in_flight)
+            for lane, queue in self._queues.queues.items()
+        ]
+        return found + [LaneLoad(lane, 0, asks) for lane, asks in batched.items()]  # sent by an earlier session
 
     @property
     def barrier(self) -> bool:

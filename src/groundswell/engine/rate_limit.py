@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Hashable, Sequence
 from math import inf
 from typing import NamedTuple
@@ -64,6 +65,7 @@ class Bucket:
     """Fills at a rate, up to a size. What is taken may bring it below zero, and then has to be waited for.
 
     `margin` is left in it, since the other side's clock and order of arrival are not ours. It is more after refusals.
+    `limit` is the last limit that the provider reported.
     """
 
     __slots__ = (
@@ -75,6 +77,7 @@ class Bucket:
         "_level",
         "_news",
         "_shy_until",
+        "limit",
         "margin",
         "rate",
         "resource",
@@ -86,6 +89,7 @@ class Bucket:
         self.rate = rate
         self.size = max(1.0, size)
         self.margin = 0.0
+        self.limit: float | None = None
         self._level = self.size if full else 0.0
         self._at = now
         self._learnt_at = -inf
@@ -204,7 +208,14 @@ NEWEST, TOO_MANY = 0.1, 0.25
 """A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
 long, and a refusal does not); from a quarter, after three or four in a row, there were too many."""
 
+DECISIONS = 50
+"""Number of decisions that a limiter remembers."""
+
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
+REFUSALS = {
+    FaultKind.RATE_LIMITED: "the provider refused requests (rate limited)",
+    FaultKind.OVERLOADED: "the provider refused requests (overloaded)",
+}
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
 
 
@@ -233,6 +244,14 @@ class Mark(NamedTuple):
         """What had been taken from a provider's bucket."""
         unused = share_of(resource, 0, self.unused_input, self.unused_output) if resource in GIVEN_BACK else 0
         return share_of(resource, self.requests, self.input, self.output) - unused
+
+
+class Decision(NamedTuple):
+    """Something that a limiter decided or learnt, for people: when, its concurrency limit after that, and why."""
+
+    at: float
+    cap: int
+    why: str
 
 
 class Starving(NamedTuple):
@@ -306,6 +325,7 @@ class Pace:
         self._last = Mark(now, Demand())
         self._largest = 0
         self._its_turn = now
+        self._decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self._gather()
 
     @classmethod
@@ -317,6 +337,12 @@ class Pace:
     def cap(self) -> int:
         """How many requests may be in flight."""
         return min(int(self._cap), self.allowance.limits.max_concurrent)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The last cuts, waits and limits learnt, oldest first."""
+        with self.allowance.lock:
+            return tuple(self._decisions)
 
     def leave(self, demand: Demand, now: float, who: object = None) -> Mark | float:
         """Admit a request, or return when to try again: a time, or infinity for the next reply."""
@@ -410,6 +436,9 @@ class Pace:
                 if bucket is None:
                     bucket = self._learnt[said.resource] = Bucket(said.resource, rate_of(said), 1.0, now, full=False)
                     self._gather()
+                if said.limit != bucket.limit:
+                    bucket.limit = said.limit
+                    self._note(now, f"learnt a limit of {_limit_text(said)}")
                 news = News(mark.at, said.remaining, mark.taken(said.resource))
                 bucket.learn(said, news, self._last.taken(said.resource), now)
 
@@ -436,16 +465,21 @@ class Pace:
         if self._refusals < TOO_MANY:
             return
         if retry_after is not None:
+            if retry_after > 0 and self.not_before <= now:  # else it waits already
+                self._note(now, f"waits {min(retry_after, LONGEST_RETRY_AFTER):.1f} s: Retry-After")
             self.not_before = max(self.not_before, now + min(retry_after, LONGEST_RETRY_AFTER))
         if mark.at < self._cut_at:
             return  # it left before the last cut: the same episode
         self._cut_at = now
         if kind is FaultKind.RATE_LIMITED and self._explained(mark, now):
             return
+        before = self.cap
         fresh, self._accepted_since_cut = self._accepted_since_cut, False
         if fresh:
             self._steep_to = max(1.0, self._cap * CUT)
         self._cap = max(1.0, self._cap * (CUT if fresh else 0.5))
+        if self.cap < before:
+            self._note(now, f"cut from {before} to {self.cap}: {REFUSALS[kind]}")
 
     def _explained(self, mark: Mark, now: float) -> bool:
         """Whether limits that we know of explain a refusal: then it is they that hold us back, and not the cap.
@@ -456,12 +490,25 @@ class Pace:
         lacking = [bucket for bucket in self._learnt.values() if bucket.lacks(mark.demand, now)]
         trusted = [bucket for bucket in self._learnt.values() if not bucket.shy(now)]
         if lacking:
+            names = " and ".join(bucket.resource.replace("_", " ") for bucket in lacking)
+            self._note(now, f"not cut: the known limit of {names} explains the refusal")
             return True
+        if trusted:
+            self._note(now, "sends more evenly: the provider refused requests although it reported room")
         for bucket in trusted:
             bucket.be_shy(now)
         for bucket in self._learnt.values() if not trusted else ():
             bucket.trust_again(now)
         return bool(trusted)
+
+    def _note(self, now: float, why: str) -> None:
+        self._decisions.append(Decision(now, self.cap, why))
+
+
+def _limit_text(said: Standing) -> str:
+    """A reported limit in words. Limits are per minute, unless the report shows a longer interval."""
+    text = f"{said.limit:,.0f} {said.resource.replace('_', ' ')}"
+    return f"{text} per minute" if rate_of(said) == said.limit / 60 else text
 
 
 class Paces:

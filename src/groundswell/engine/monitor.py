@@ -1,0 +1,293 @@
+"""Live figures of runs for a dashboard: samples over time, notable events, and decisions of the rate limiters.
+
+    monitor = Monitor(clock)
+    engine = Engine(..., listeners=[monitor])
+    monitor.sample(engine.runs)     # on the engine's loop, for example every second
+
+The other methods may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from groundswell.engine.dispatch import LaneLoad
+from groundswell.engine.event_lines import EventLines
+from groundswell.engine.events import (
+    AskRetried,
+    BatchChanged,
+    BatchHeldBack,
+    BatchReordered,
+    BatchSent,
+    EndpointChanged,
+    Event,
+    RouteChosen,
+    RunEnded,
+    RunOpened,
+    RunStopping,
+)
+from groundswell.engine.lanes import Lane
+from groundswell.engine.ports import Clock
+from groundswell.engine.rate_limit import Pace
+from groundswell.engine.run import Run
+from groundswell.reporting.words import clipped
+
+SAMPLES, EVENTS, ENDED = 600, 200, 50
+"""Samples and events that are kept of a run, and number of runs that are kept after their end."""
+SHOWN = 200
+"""Characters of the message of a fault that are shown."""
+NOTABLE = (
+    *(AskRetried, RouteChosen, BatchSent, BatchHeldBack, BatchChanged, BatchReordered),
+    *(EndpointChanged, RunOpened, RunStopping, RunEnded),
+)
+
+
+class LaneSample(NamedTuple):
+    """One lane of a run.
+
+    queued, in_flight  requests of this run
+    cap                how many requests of all runs may be in flight; None for batches
+    latency            moving average of the seconds until a reply; None before the first, and for batches
+    waits              why no request can be sent now; empty if one can
+    """
+
+    account: str
+    model: str
+    transport: str
+    queued: int
+    in_flight: int
+    cap: int | None
+    latency: float | None
+    waits: str
+
+
+class Sample(NamedTuple):
+    """The figures of a run at a time, in seconds since 1970. `cap` is the sum of those of its lanes.
+
+    settled, missing, running       trials; those that are missing are settled too
+    sent, cached, failed, retried   requests
+    """
+
+    time: float
+    settled: int
+    missing: int
+    running: int
+    sent: int
+    cached: int
+    failed: int
+    retried: int
+    in_flight: int
+    cap: int
+    usd: float
+    lanes: tuple[LaneSample, ...]
+
+
+class Noted(NamedTuple):
+    """A notable event: its time in seconds since 1970, the name of its class, and its text."""
+
+    at: float
+    kind: str
+    text: str
+
+
+class LimiterDecision(NamedTuple):
+    """A decision of a rate limiter: its time in seconds since 1970, the concurrency limit after it, and the reason."""
+
+    at: float
+    account: str
+    model: str
+    cap: int
+    why: str
+
+
+class Retries(NamedTuple):
+    """The retries because of one kind of fault: the time of the last one, its message, and their number."""
+
+    at: float
+    message: str
+    many: int
+
+
+class _History:
+    """What is kept of one run.
+
+    stride    every so many samples, one is kept; it doubles when there are too many
+    latest    the newest sample, whether it is kept or not
+    run       the run, once it was sampled, while it is open
+    paces     the rate limiters of the run, with their account and model
+    started, ended
+              when it was opened first and ended last, by the engine's clock
+    """
+
+    def __init__(self, now: float) -> None:
+        self.kept: list[Sample] = []
+        self.latest: Sample | None = None
+        self.taken = 0
+        self.stride = 1
+        self.run: Run | None = None
+        self.paces: dict[Pace, tuple[str, str]] = {}
+        self.noted: deque[Noted] = deque(maxlen=EVENTS)
+        self.retries: dict[str, Retries] = {}
+        self.lines = EventLines()
+        self.started = now
+        self.ended: float | None = None
+
+    def add(self, sample: Sample) -> None:
+        if self.taken % self.stride == 0:
+            self.kept.append(sample)
+            if len(self.kept) == SAMPLES:
+                del self.kept[1::2]
+                self.stride *= 2
+        self.taken += 1
+        self.latest = sample
+
+    def samples(self) -> tuple[Sample, ...]:
+        if self.latest is None or (self.kept and self.kept[-1] is self.latest):
+            return tuple(self.kept)
+        return (*self.kept, self.latest)
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, AskRetried):
+            before = self.retries.get(event.kind)
+            self.retries[event.kind] = Retries(event.at, event.message, 1 if before is None else before.many + 1)
+        else:
+            kind = type(event).__name__
+            self.noted.extend(Noted(event.at, kind, line) for line in self.lines.lines(event))
+
+    def events(self) -> tuple[Noted, ...]:
+        retried = [Noted(each.at, AskRetried.__name__, _retry_text(kind, each)) for kind, each in self.retries.items()]
+        return tuple(sorted([*self.noted, *retried], key=lambda noted: noted.at)[-EVENTS:])
+
+
+class Monitor:
+    """Keeps figures of open runs, and of the last runs that ended. It is a listener of an engine."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._runs: dict[str, _History] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event. Events without a run concern all open runs."""
+        if not isinstance(event, NOTABLE):
+            return
+        with self._lock:
+            if event.run:
+                histories = [self._history(event.run)]
+            else:
+                histories = [history for history in self._runs.values() if history.ended is None]
+            for history in histories:
+                history.hear(event)
+            if isinstance(event, RunOpened):
+                histories[0].ended = None
+            elif isinstance(event, RunEnded):
+                self._end(event.run)
+
+    def sample(self, runs: Iterable[Run]) -> None:
+        """Take a sample of each of these runs."""
+        with self._lock:
+            for run in runs:
+                history = self._history(run.record.id)
+                history.run = run
+                self._add_sample(history, run)
+
+    def samples(self, run_id: str) -> tuple[Sample, ...]:
+        """Samples of a run at equal intervals, oldest first, and the newest one."""
+        with self._lock:
+            return () if (history := self._runs.get(run_id)) is None else history.samples()
+
+    def events(self, run_id: str) -> tuple[Noted, ...]:
+        """Notable events of a run, oldest first. Retries are one event for each kind of fault."""
+        with self._lock:
+            return () if (history := self._runs.get(run_id)) is None else history.events()
+
+    def decisions(self, run_id: str) -> tuple[LimiterDecision, ...]:
+        """Decisions of the rate limiters that a run uses, while it was open, oldest first.
+
+        Runs share rate limiters, so another run may have caused a decision.
+        """
+        with self._lock:
+            history = self._runs.get(run_id)
+            if history is None:
+                return ()
+            began, ended, paces = history.started, history.ended, dict(history.paces)
+        offset = self._clock.wall() - self._clock.now()
+        found = [
+            LimiterDecision(offset + decision.at, *lane, decision.cap, decision.why)
+            for pace, lane in paces.items()
+            for decision in pace.decisions
+            if began <= decision.at and (ended is None or decision.at <= ended)
+        ]
+        return tuple(sorted(found, key=lambda decision: decision.at))
+
+    def _history(self, run_id: str) -> _History:
+        history = self._runs.get(run_id)
+        if history is None:
+            history = self._runs[run_id] = _History(self._clock.now())
+        return history
+
+    def _add_sample(self, history: _History, run: Run) -> None:
+        loads = run.dispatch.lanes
+        history.paces.update((load.lane.pace, (load.lane.account, load.lane.model)) for load in loads)
+        history.add(sample_of(run, loads, self._clock))
+
+    def _end(self, run_id: str) -> None:
+        """A run has ended: take its last sample, and forget the run that ended first if there are too many."""
+        history = self._runs.pop(run_id)
+        self._runs[run_id] = history  # runs are forgotten in the order of their ends
+        history.ended = self._clock.now()
+        if history.run is not None:
+            self._add_sample(history, history.run)
+            history.run = None
+        ended = [each for each, kept in self._runs.items() if kept.ended is not None]
+        for each in ended[:-ENDED]:
+            del self._runs[each]
+
+
+def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
+    """The figures of a run now."""
+    counters, now = run.counters, clock.now()
+    lanes = tuple(_lane_sample(load, now) for load in loads)
+    return Sample(
+        clock.wall(),
+        counters.settled,
+        counters.missing,
+        len(run.open),
+        counters.sent,
+        counters.cached,
+        counters.failed,
+        counters.retried,
+        run.in_flight,
+        sum(lane.cap or 0 for lane in lanes),
+        counters.usd,
+        lanes,
+    )
+
+
+def _lane_sample(load: LaneLoad, now: float) -> LaneSample:
+    lane = load.lane
+    cap, latency = (None, None) if lane.barrier else (lane.pace.cap, lane.pace.latency)
+    where = (lane.account, lane.model, lane.transport.name)
+    return LaneSample(*where, load.queued, load.in_flight, cap, latency, _waits(lane, now))
+
+
+def _waits(lane: Lane, now: float) -> str:
+    """Why a lane sends nothing now."""
+    pace = lane.pace
+    if not lane.transport.ready:
+        return "waits until the provider answers again"
+    if lane.barrier:
+        return ""
+    if pace.not_before > now:
+        return f"waits {pace.not_before - now:.1f} s: Retry-After"
+    if pace.held_until > now:
+        return f"waits {pace.held_until - now:.1f} s: rate limit"
+    return f"all {pace.cap} slots are in use" if pace.in_flight >= pace.cap else ""
+
+
+def _retry_text(kind: str, retries: Retries) -> str:
+    times = "1 retry" if retries.many == 1 else f"{retries.many:,} retries, the last one"
+    return f"{kind}: {times} because of: {clipped(retries.message, SHOWN)}"
