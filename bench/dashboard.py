@@ -180,7 +180,7 @@ def measure(url: str, pid: int, interactions: int, many: int, seed: int) -> floa
     found = ended(url, run)
     for each in watching:
         each.wait(timeout=30)
-    return (cpu_of(pid) - before) / found["asks"]["sent"]
+    return (cpu_of(pid) - before) / float(found["asks"]["sent"])
 
 
 def main() -> None:

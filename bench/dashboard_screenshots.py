@@ -1,8 +1,8 @@
-"""Screenshots of every page of the dashboard, for docs/images/dashboard: `python bench/dashboard_screenshots.py [FOLDER]`.
+"""Screenshots of every page of the dashboard: `python bench/dashboard_screenshots.py [FOLDER]`. About three minutes.
 
 Runs all four experiments with emulated models, starts a server on their store and a run in progress on it, and opens
-every page in Chromium: light and dark, on a desktop and on a phone. Prints everything that a page complains about on its
-console, and exits with 1 if there was anything. About three minutes.
+every page in Chromium: light and dark, on a desktop and on a phone. Prints everything that a page complains about on
+its console, and exits with 1 if there was anything. The default folder is docs/images/dashboard.
 """
 
 from __future__ import annotations

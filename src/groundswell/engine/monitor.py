@@ -28,6 +28,8 @@ from groundswell.engine.events import (
     RunEnded,
     RunOpened,
     RunStopping,
+    WaveEnded,
+    WaveSent,
 )
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Clock
@@ -35,13 +37,13 @@ from groundswell.engine.rate_limit import Pace
 from groundswell.engine.run import Run
 from groundswell.reporting.words import clipped
 
-SAMPLES, EVENTS, ENDED = 600, 200, 50
-"""Samples and events that are kept of a run, and number of runs that are kept after their end."""
+SAMPLES, EVENTS, WAVES, ENDED = 600, 200, 200, 50
+"""Samples, events and waves that are kept of a run, and number of runs that are kept after their end."""
 SHOWN = 200
 """Characters of the message of a fault that are shown."""
 NOTABLE = (
     *(AskRetried, RouteChosen, BatchSent, BatchHeldBack, BatchChanged, BatchReordered),
-    *(EndpointChanged, RunOpened, RunStopping, RunEnded),
+    *(EndpointChanged, RunOpened, RunStopping, RunEnded, WaveSent, WaveEnded),
 )
 
 
@@ -93,6 +95,17 @@ class Noted(NamedTuple):
     text: str
 
 
+class WaveTimes(NamedTuple):
+    """A wave that was sent as a whole: when, in seconds since 1970, and when its last request ended."""
+
+    wave: int
+    account: str
+    transport: str
+    size: int
+    at: float
+    ended_at: float | None = None
+
+
 class LimiterDecision(NamedTuple):
     """A decision of a rate limiter: its time in seconds since 1970, the concurrency limit after it, and the reason."""
 
@@ -131,6 +144,7 @@ class _History:
         self.paces: dict[Pace, tuple[str, str]] = {}
         self.noted: deque[Noted] = deque(maxlen=EVENTS)
         self.retries: dict[str, Retries] = {}
+        self.waves: dict[int, WaveTimes] = {}
         self.lines = EventLines()
         self.started = now
         self.ended: float | None = None
@@ -153,9 +167,21 @@ class _History:
         if isinstance(event, AskRetried):
             before = self.retries.get(event.kind)
             self.retries[event.kind] = Retries(event.at, event.message, 1 if before is None else before.many + 1)
+        elif isinstance(event, WaveSent):
+            self.send(event)
+        elif isinstance(event, WaveEnded):
+            if (wave := self.waves.get(event.wave)) is not None:
+                self.waves[event.wave] = wave._replace(ended_at=event.at)
         else:
             kind = type(event).__name__
             self.noted.extend(Noted(event.at, kind, line) for line in self.lines.lines(event))
+
+    def send(self, event: WaveSent) -> None:
+        if not event.whole:
+            return  # a request of a stream
+        self.waves[event.wave] = WaveTimes(event.wave, event.account, event.transport, event.size, event.at)
+        if len(self.waves) > WAVES:
+            del self.waves[next(iter(self.waves))]
 
     def events(self) -> tuple[Noted, ...]:
         retried = [Noted(each.at, AskRetried.__name__, _retry_text(kind, each)) for kind, each in self.retries.items()]
@@ -203,6 +229,11 @@ class Monitor:
         """Notable events of a run, oldest first. Retries are one event for each kind of fault."""
         with self._lock:
             return () if (history := self._runs.get(run_id)) is None else history.events()
+
+    def waves(self, run_id: str) -> tuple[WaveTimes, ...]:
+        """The last waves of a run, oldest first. The requests of a stream are not waves."""
+        with self._lock:
+            return () if (history := self._runs.get(run_id)) is None else tuple(history.waves.values())
 
     def decisions(self, run_id: str) -> tuple[LimiterDecision, ...]:
         """Decisions of the rate limiters that a run uses, while it was open, oldest first.

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from statistics import median
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -182,6 +183,13 @@ class Latencies(NamedTuple):
     max: float
 
 
+class Spread(NamedTuple):
+    """How many seconds half of the replies of a wave took at most, and the slowest one."""
+
+    median: float
+    longest: float
+
+
 class ReplyCounts(NamedTuple):
     """How many chat replies a run holds, how many usable trials got any, and how many of each are different.
 
@@ -320,6 +328,21 @@ class Results:
             for transport, seconds in connection.execute(query):
                 taken.setdefault(transport, []).append(seconds)
         return [_latencies(transport, sorted(taken[transport])) for transport in sorted(taken)]
+
+    def wave_latencies(self, most: int = SAMPLED) -> dict[int, Spread]:
+        """How the seconds per reply differ within each wave, among the requests that `latencies` reads."""
+        query = (
+            sa.select(asks.c.wave, asks.c.seconds)
+            .where(asks.c.trial.between(*self._span))
+            .order_by(asks.c.trial.desc())
+            .limit(most)
+        )
+        taken: dict[int, list[float]] = {}
+        with self._read() as connection:
+            for wave, seconds in connection.execute(query):
+                if wave is not None and seconds is not None:
+                    taken.setdefault(wave, []).append(seconds)
+        return {wave: Spread(median(some), max(some)) for wave, some in taken.items() if len(some) > 1}
 
     def ask_fault_counts(self) -> dict[str, int]:
         """How many requests ended in a fault, by its kind, most frequent first. Takes a second for a million requests.

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import BUILT_IN, Driver, driver_name, is_loaded
 from groundswell.engine.engine import NO_STORE, Engine
+from groundswell.engine.monitor import Monitor
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
+from groundswell.engine.ports import LoopClock
 from groundswell.engine.records import RunRecord
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
@@ -74,8 +76,12 @@ class Background:
         waiting: int,
         patience: float = 3.0,
         ended: Callable[[Store, str], None] | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
-        """`ended` is called in a thread after each run. The run counts as in progress until it returns."""
+        """`ended` is called in a thread after each run. The run counts as in progress until it returns.
+
+        `monitor` is a listener of the engine.
+        """
         self._make = make
         self._patience = patience
         self._most_waiting = waiting
@@ -89,6 +95,8 @@ class Background:
         self._engine: Engine | None = None
         self._watching: list[asyncio.Task[None]]
         self._readings: dict[str, Reading] = {}
+        self.monitor = monitor or Monitor(LoopClock())
+        """Live figures of runs, for the dashboard. Any thread may read it."""
 
     # From the thread that serves.
 
@@ -229,6 +237,7 @@ class Background:
             now, open_runs = time.monotonic(), {run.record.id: run for run in self.engine.runs}
             meters = {id_: meters.get(id_) or Meter(run, now) for id_, run in open_runs.items()}
             self._readings = {id_: meter.read(now) for id_, meter in meters.items()}
+            self.monitor.sample(open_runs.values())
             await asyncio.sleep(READ_EVERY)
 
     async def _watch_elsewhere(self) -> None:

@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from groundswell import compose
+from groundswell.engine.monitor import Monitor
+from groundswell.engine.ports import LoopClock
 from groundswell.errors import KeyMissing, SettingsError
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.web.settings import ServerSettings, prepared
@@ -107,8 +109,15 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
     from groundswell.web.keeping import keep_left, keep_written
     from groundswell.web.services import Services
 
+    monitor = Monitor(LoopClock())
+
     def make() -> Engine:
-        engine = compose.open(settings.store, account=settings.account, max_concurrent=settings.max_concurrent)
+        engine = compose.open(
+            settings.store,
+            account=settings.account,
+            max_concurrent=settings.max_concurrent,
+            listeners=[monitor],
+        )
         if model is not None:
             _check_model(engine, model)
         return engine
@@ -119,6 +128,7 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
         waiting=settings.max_waiting,
         patience=settings.stop_patience,
         ended=keep_written,
+        monitor=monitor,
     )
     background.start()
     services = Services(settings, background)

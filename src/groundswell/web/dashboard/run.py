@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-
-from groundswell.engine.records import EndpointFigures, RunRecord
+from groundswell.engine.monitor import Sample, WaveTimes
+from groundswell.engine.records import NUMBER, EndpointFigures, RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.experiments.experiment import command_of_run, results_of
 from groundswell.reporting.progress import Reading
 from groundswell.reporting.words import age, cost, duration
-from groundswell.store.results import Latencies
+from groundswell.store.results import Latencies, Spread
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.dashboard.drawing import Chart, Series, chart
@@ -34,6 +35,8 @@ router = APIRouter(include_in_schema=False)
 
 SHOWN_WAVES, SHOWN_EVENTS, SHOWN_DECISIONS = 30, 30, 12
 PARTS = ("heading", "overview", "charts", "limits", "waves", "faults", "events")
+STRAGGLES = 2.0
+"""A wave has a straggler if its last reply took so many times as long as half of them."""
 PAUSE = 50
 """After a slow read, so many times its duration passes before the next one."""
 
@@ -56,7 +59,7 @@ class LimitRow(NamedTuple):
 
     name: str
     in_flight: int
-    cap: int
+    cap: str
     latency: str
     waits: str
 
@@ -67,7 +70,7 @@ class RunView(NamedTuple):
     row: RunRow
     summary: Summary
     reading: Reading | None
-    budget: Sequence[tuple[str, float, float]]
+    budget: Sequence[tuple[float, str, str]]
     charts: Sequence[Chart]
     limits: Sequence[LimitRow]
     decisions: Sequence[tuple[str, str]]
@@ -112,10 +115,17 @@ def _view(here: Services, record: RunRecord) -> RunView:
     samples, over = monitor.samples(record.id), is_over(record, row.status)
     reading = here.background.reading(record.id)
     results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
-    latencies, faults, stored = here.now_and_then(
-        state, PAUSE, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record))
+    latencies, faults, stored, spread = here.now_and_then(
+        state,
+        PAUSE,
+        lambda: (
+            results.latencies(),
+            results.ask_fault_counts(),
+            here.store.waves.of(record),
+            results.wave_latencies(),
+        ),
     )
-    waves = _timeline(stored, monitor.waves(record.id), now)
+    waves = timeline([*monitor.waves(record.id), *map(_wave_times, stored)], spread, now)
     endpoints = here.background.engine.figures if reading is not None else {}
     command = command_of_run(record)
     return RunView(
@@ -125,12 +135,15 @@ def _view(here: Services, record: RunRecord) -> RunView:
         budget=_budget(record),
         charts=_charts(samples, record),
         limits=_limits(samples) if reading is not None else [],
-        decisions=[(_ago(now, at), words) for at, words in reversed(monitor.decisions(record.id)[-SHOWN_DECISIONS:])],
+        decisions=[
+            (_ago(now, each.at), f"{each.account}/{each.model}: {each.why}")
+            for each in reversed(monitor.decisions(record.id)[-SHOWN_DECISIONS:])
+        ],
         waves=waves[-SHOWN_WAVES:],
         waves_left_out=max(0, len(waves) - SHOWN_WAVES),
         latencies=latencies,
         faults=faults,
-        events=[(_ago(now, at), words) for at, words in reversed(monitor.events(record.id)[-SHOWN_EVENTS:])],
+        events=[(_ago(now, each.at), each.text) for each in reversed(monitor.events(record.id)[-SHOWN_EVENTS:])],
         endpoints=[(account, one) for account, some in endpoints.items() for one in some],
         here=reading is not None,
         over=over,
@@ -149,29 +162,30 @@ def _indented(settings: str | None) -> str:
     return "" if settings is None else msgspec.json.format(settings.encode(), indent=2).decode()
 
 
-def _budget(record: RunRecord) -> list[tuple[str, float, float]]:
-    """What the run has used of each of its limits."""
+def _budget(record: RunRecord) -> list[tuple[float, str, str]]:
+    """How much of each of its limits the run has used: the share, what was used, and the limit."""
     counters, limits = record.counters, record.options.get("limits", {})
-    used = {
-        "usd": ("US dollars", counters.usd + counters.possible.usd),
-        "calls": ("requests", counters.sent + counters.possible.calls),
-        "tokens": ("tokens", counters.input_tokens + counters.output_tokens + counters.possible.tokens),
+    used: dict[str, tuple[float, Callable[[float], str]]] = {
+        "usd": (counters.usd + counters.possible.usd, lambda value: cost(value, 0)),
+        "calls": (counters.sent + counters.possible.calls, "{:,.0f} requests".format),
+        "tokens": (counters.input_tokens + counters.output_tokens + counters.possible.tokens, "{:,.0f} tokens".format),
     }
-    return [(words, spent, float(limits[name])) for name, (words, spent) in used.items() if limits.get(name)]
+    there = [(spent, shown, limits[name]) for name, (spent, shown) in used.items() if limits.get(name)]
+    return [(spent / limit, shown(spent), shown(limit)) for spent, shown, limit in there]
 
 
 def _charts(samples: Sequence[Sample], record: RunRecord) -> list[Chart]:
     """Throughput, requests in flight, latency and cost since the run was opened here."""
     if len(samples) < 2:
         return []
-    start, end = samples[0].at, samples[-1].at
-    pairs = list(zip(samples, samples[1:], strict=False))
+    start, end = samples[0].time, samples[-1].time
+    pairs = list(pairwise(samples))
 
     def line(name: str, colour: str, value: Callable[[Sample], float | None], *, dashed: bool = False) -> Series:
-        return Series(name, colour, [(each.at, value(each)) for each in samples], dashed)
+        return Series(name, colour, [(each.time, value(each)) for each in samples], dashed)
 
-    rates = [(late.at, (late.sent - early.sent) / max(late.at - early.at, 1e-9)) for early, late in pairs]
-    cached = [(late.at, (late.cached - early.cached) / max(late.at - early.at, 1e-9)) for early, late in pairs]
+    rates = [(late.time, (late.sent - early.sent) / max(late.time - early.time, 1e-9)) for early, late in pairs]
+    cached = [(late.time, (late.cached - early.cached) / max(late.time - early.time, 1e-9)) for early, late in pairs]
     limit = record.options.get("limits", {}).get("usd")
     made = [
         chart(
@@ -183,12 +197,15 @@ def _charts(samples: Sequence[Sample], record: RunRecord) -> list[Chart]:
         ),
         chart(
             "Requests in flight",
-            [line("in flight", "blue", lambda each: each.in_flight), line("limit", "faint", lambda each: each.cap, dashed=True)],
+            [
+                line("in flight", "blue", lambda each: each.in_flight),
+                line("limit", "faint", lambda each: each.cap, dashed=True),
+            ],
             lambda value: f"{value:,.0f}",
             start=start,
             end=end,
         ),
-        chart("Seconds per reply", [line("recent mean", "pink", lambda each: each.latency)], duration, start=start, end=end),
+        chart("Seconds per reply", [line("recent mean", "pink", _latency)], duration, start=start, end=end),
     ]
     if samples[-1].usd or limit:
         lines = [line("spent", "red", lambda each: each.usd)]
@@ -206,7 +223,7 @@ def _limits(samples: Sequence[Sample]) -> list[LimitRow]:
         LimitRow(
             f"{lane.account}/{lane.model}" if lane.model else lane.account,
             lane.in_flight,
-            lane.cap,
+            "–" if lane.cap is None else f"{lane.cap:,}",
             "–" if lane.latency is None else duration(lane.latency),
             lane.waits,
         )
@@ -214,29 +231,43 @@ def _limits(samples: Sequence[Sample]) -> list[LimitRow]:
     ]
 
 
-def _timeline(stored: Sequence[StoredWave], seen: Sequence[WaveSeen], now: float) -> list[WaveRow]:
-    """Batches from the store and waves that were seen here, on one axis of time."""
-    waves = [
-        *((each.number, each.transport, each.size, each.at, each.ended_at, each.account, "") for each in stored),
-        *((each.number, each.transport, each.size, each.at, each.ended_at, each.account, each.note) for each in seen),
-    ]
-    waves = sorted({(each[0], each[1]): each for each in waves}.values(), key=lambda each: each[3])[-2 * SHOWN_WAVES :]
-    if not waves:
+def _latency(sample: Sample) -> float | None:
+    """The mean latency of the models of a run, weighted by their requests in flight."""
+    known = [(lane.latency, lane.in_flight or 1) for lane in sample.lanes if lane.latency is not None]
+    return sum(seconds * many for seconds, many in known) / sum(many for _, many in known) if known else None
+
+
+def _wave_times(wave: StoredWave) -> WaveTimes:
+    return WaveTimes(wave.id, wave.account, wave.transport, wave.size, wave.at, wave.ended_at)
+
+
+def timeline(waves: Sequence[WaveTimes], spread: Mapping[int, Spread], now: float) -> list[WaveRow]:
+    """Waves and batches on one axis of time. The axis begins with the first wave that is shown."""
+    found = sorted({wave.wave: wave for wave in waves}.values(), key=lambda wave: wave.at)
+    if not found:
         return []
-    start = waves[-SHOWN_WAVES:][0][3]
-    end = max(max(ended or now for *_, ended, _, _ in waves), start + 1e-3)
-    return [
-        WaveRow(
-            title=f"{number}",
-            transport=f"{account} {transport.replace('_', ' ')}",
-            size=size,
-            took=duration((ended or now) - at),
-            open=ended is None,
-            left=max(0.0, 100 * (at - start) / (end - start)),
-            width=max(0.5, 100 * ((ended or now) - max(at, start)) / (end - start)),
-            note=note,
+    start = found[-SHOWN_WAVES:][0].at
+    end = max(start + 1e-3, *(now if wave.ended_at is None else wave.ended_at for wave in found))
+    rows = []
+    for wave in found:
+        until = now if wave.ended_at is None else wave.ended_at
+        rows.append(
+            WaveRow(
+                title=f"{wave.wave & NUMBER}",
+                transport=f"{wave.account} {wave.transport.replace('_', ' ')}",
+                size=wave.size,
+                took=duration(until - wave.at),
+                open=wave.ended_at is None,
+                left=min(99.5, max(0.0, 100 * (wave.at - start) / (end - start))),
+                width=max(0.5, 100 * (until - max(wave.at, start)) / (end - start)),
+                note=_straggling(spread.get(wave.wave)),
+            )
         )
-        for number, transport, size, at, ended, account, note in waves
-    ]
+    return rows
 
 
+def _straggling(spread: Spread | None) -> str:
+    """How long the last reply of a wave took, if that is much longer than usual in this wave."""
+    if spread is None or spread.longest < STRAGGLES * spread.median:
+        return ""
+    return f"half took {duration(spread.median)}, the last {duration(spread.longest)}"
