@@ -13,7 +13,7 @@ from starlette.responses import Response
 from groundswell.engine.records import RunRecord
 from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
-from groundswell.experiments.copies import called, copies
+from groundswell.experiments.copies import copies, toml
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import Given, RunChoices, collect, fields_of
 from groundswell.experiments.pilot import estimate_run
@@ -29,8 +29,6 @@ PREFIX = "/api/experiments"
 LONGEST_NAME = 200
 SERVERS_OWN = ("max_concurrent", "account")
 """Options that are set for the whole server."""
-COUNTS = ("num_simulations", "interactions")
-"""Names under which settings have the number of their trials."""
 
 
 class CommandShown(msgspec.Struct, frozen=True):
@@ -60,7 +58,7 @@ class RunStarted(msgspec.Struct, frozen=True):
 
 
 class RunChecked(msgspec.Struct, frozen=True):
-    """A run that could be started, and texts that start it elsewhere. `trials` is None if only an estimate tells.
+    """A run that could be started, and texts that start it elsewhere. `trials` is None if the settings do not say it.
 
     `missing` says what must be set on the server before the run can start, such as the key of a model.
     """
@@ -106,8 +104,9 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
     async def start(here: Here, request: Request) -> Response:
         ready = await _ready(here, command, await _body(request))
         await _check_models(here, ready, keys=True)
+        config = await here.heavy(lambda: toml(command, ready.config))
         record = await _planned(here, ready)
-        await here.heavy(lambda: remember_config(here.store, record.id, ready.config_text(called(experiment, command))))
+        await here.heavy(lambda: remember_config(here.store, record.id, config))
         return success(RunStarted(record.id, record.title, "Run started", list(ready.notes)), 201)
 
     async def check(here: Here, request: Request) -> Response:
@@ -123,11 +122,8 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
             token=here.settings.token is not None,
         )
         missing = await _missing_keys(here, ready)
-        return success(
-            RunChecked(
-                ready.name, planned_trials(ready.settings), list(ready.notes), missing, *msgspec.structs.astuple(texts)
-            )
-        )
+        trials = getattr(ready.settings, "trials", None)
+        return success(RunChecked(ready.name, trials, list(ready.notes), missing, *msgspec.structs.astuple(texts)))
 
     async def estimate(here: Here, request: Request) -> Response:
         ready = await _ready(here, command, await _body(request), estimating=True)
@@ -221,12 +217,6 @@ def _options_of(ready: Ready, body: Mapping[str, Any]) -> dict[str, Any]:
     given = collect(ready.command.fields, body, what=ready.command.name, text=False)
     said = {name: one.value for name, one in given.items() if one.value is not None}
     return {**ready.models, **said}
-
-
-def planned_trials(settings: Any) -> int | None:
-    """The number of trials, if the settings have one of the names that the limits of the server use."""
-    found = [getattr(settings, name, None) for name in COUNTS]
-    return next((each for each in found if isinstance(each, int)), None)
 
 
 def check_limits(settings: Any, server: ServerSettings) -> None:
