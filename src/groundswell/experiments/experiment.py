@@ -198,16 +198,16 @@ class Command:
 
     def ready(self, given: Mapping[str, Given], context: Context) -> Ready:
         """Everything needed to start a run with the given values. Sends nothing and creates no run."""
-        own = fields_of(self.options)
-        options = build(self.options, {name: one for name, one in given.items() if name in own})
+        own, flags = fields_of(self.options), False if context.origin == "request" else None
+        options = build(self.options, {name: one for name, one in given.items() if name in own}, flags=flags)
         shared = {name: one for name, one in given.items() if name not in own}
-        context.choices = build(RunChoices, shared)
+        context.choices = build(RunChoices, shared, flags=flags)
         context.given = frozenset(given)
         try:
             plan = self._planned(options, context)
             return Ready(self, options, context, plan)
         except SettingsError as error:
-            raise self.respelled(error, given) from error
+            raise respelled(error, self.fields, given, flags=flags) from error
 
     def respelled(self, error: SettingsError, given: Mapping[str, Given]) -> SettingsError:
         """An error that names options the way the user wrote them."""

@@ -296,18 +296,18 @@ def unknown(name: str, known: Iterable[str], what: str) -> str:
     return f"{name}: {what} has no such option; its options are {', '.join(there)}"
 
 
-def build(options: type[T], found: Mapping[str, Given]) -> T:
-    """The options, of values that were collected for its fields."""
+def build(options: type[T], found: Mapping[str, Given], *, flags: bool | None = None) -> T:
+    """The options, of values that were collected for its fields. `flags`: whether errors name flags; None: as written."""
     values = {name: value_of(one, found[name]) for name, one in fields_of(options).items() if name in found}
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:
-            flags = not found or _by_flags(fields_of(options), found)
-            raise SettingsError(f"{one.spelled if flags else name}: is required", field=name)
+            by_flags = flags if flags is not None else not found or _by_flags(fields_of(options), found)
+            raise SettingsError(f"{one.spelled if by_flags else name}: is required", field=name)
     attributes = attributes_of(options)
     try:
         return options(**{attributes[name]: value for name, value in values.items()})
     except SettingsError as error:
-        raise respelled(error, fields_of(options), found) from error
+        raise respelled(error, fields_of(options), found, flags=flags) from error
 
 
 def _by_flags(fields: Mapping[str, Field], found: Mapping[str, Given]) -> bool:
@@ -431,9 +431,12 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
     return f"{place}: {message}" if place else message
 
 
-def respelled(error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given]) -> SettingsError:
+def respelled(
+    error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given], *, flags: bool | None = None
+) -> SettingsError:
     """An error that speaks of fields, with their names as they were written: flags, if anything came from flags."""
-    flags = not given or _by_flags(fields, given)
+    if flags is None:
+        flags = not given or _by_flags(fields, given)
     return spelled_as(error, fields, {name: one.place.spelled for name, one in given.items()}, flags=flags)
 
 
