@@ -297,7 +297,7 @@ def unknown(name: str, known: Iterable[str], what: str) -> str:
 
 
 def build(options: type[T], found: Mapping[str, Given], *, flags: bool | None = None) -> T:
-    """The options, of values that were collected for its fields. `flags`: whether errors name flags; None: as written."""
+    """The options, of values that were collected for its fields. `flags` says whether errors name flags or keys."""
     values = {name: value_of(one, found[name]) for name, one in fields_of(options).items() if name in found}
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:

@@ -226,16 +226,11 @@ def _fits(schema: Schema, value: Any) -> bool:
 def _title(schema: Schema, inner: Schema) -> str:
     found, _ = _resolved(schema, inner)
     if found.get("type") == "array" and "items" in found:
-        return (
-            f"List of {_title(found['items'], inner).lower()}s" if _is_named(found["items"], inner) else "List, as JSON"
-        )
+        one = _title(found["items"], inner)
+        return "List, as JSON" if one == "JSON" else f"List of {one.lower()}s"
     if "title" in found:
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found["title"]).capitalize()
     return TITLES.get(found.get("type", ""), "JSON")
-
-
-def _is_named(schema: Schema, inner: Schema) -> bool:
-    return _title(schema, inner) != "JSON"
 
 
 def _json(value: Any) -> str:

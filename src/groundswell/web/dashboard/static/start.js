@@ -94,7 +94,7 @@
   // Figures of an estimate: ranges, to about the precision that they have.
   const span = ([low, high], shown) => (shown(low) === shown(high) ? shown(low) : `${shown(low)} to ${shown(high)}`);
   const count = (figure) => (figure >= 10000 ? Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }) : Intl.NumberFormat("en", { maximumFractionDigits: 0 })).format(figure);
-  const dollars = (usd) => `$${usd >= 0.1 || usd === 0 ? usd.toFixed(2) : usd.toPrecision(2).replace(/e.*/, "") === "" ? "0" : Number(usd.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 12 })}`;
+  const dollars = (usd) => `$${usd.toLocaleString("en", usd >= 0.1 || usd === 0 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumSignificantDigits: 2 })}`;
   const duration = (seconds) => {
     if (seconds < 1) return "under 1 s";
     if (seconds < 100) return `${Math.round(seconds)} s`;
