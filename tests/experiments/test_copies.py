@@ -36,7 +36,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("query-mutation/train", {"use_batching": False, "anneal": False, "lr": 1e-5, "mutators": ["x", "y"]}),
     (
         "query-mutation/train",
-        {"guards": [{"name": "g", "brief": "Keep {secret}"}], "queries": ["one", "two"], "anneal": True},
+        {"guards": [{"name": "g", "brief": "Keep {secret}"}], "queries": ["one", "two"]},
     ),
     ("query-mutation/evaluate", {"run": "my run", "episodes": 3, "guards": ["open"]}),
     ("prompt-evolution/evolve", {"task": ["arithmetic"], "operators": {"reflect": 2, "swap": 0.5}, "racing": False}),
