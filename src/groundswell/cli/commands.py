@@ -45,7 +45,7 @@ class AsWritten(click.ParamType[Any]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The choices, the runs of the store, the models, or files."""
-        if self._field.flag.completes == "files" or issubclass_of(self._field.kind, Path):
+        if self._field.flag.completes in ("files", "entities") or issubclass_of(self._field.kind, Path):
             return [CompletionItem(incomplete, type="file")]
         names: Iterable[str] = self._field.choices
         if self._field.flag.completes:
@@ -68,13 +68,13 @@ class FlagOption(click.Option):
     def __init__(self, field: Field) -> None:
         self.field = field
         flags = field.flags
-        if field.is_switch and (off := _off(field)) is not None:
+        if field.is_switch and (off := field.off) is not None:
             flags = [f"{flags[0]}/{off}", *flags[1:]]
         shape: dict[str, Any] = {"is_flag": True} if field.is_switch else {"type": AsWritten(field)}
         super().__init__(
             [_parameter_name(field), *flags],
             default=None,
-            multiple=not field.is_switch and is_repeated(field),
+            multiple=not field.is_switch and field.is_repeated,
             metavar=field.flag.metavar or ("|".join(field.choices) if field.choices else None),
             envvar=field.flag.variable,
             help=described(field),
@@ -99,18 +99,6 @@ class FlagArgument(click.Argument):
 
 def _parameter_name(field: Field) -> str:
     return f"{field.name}_" if field.name in ("continue", "set", "format") else field.name
-
-
-def is_repeated(field: Field) -> bool:
-    """Whether a flag may be given several times. What one text stands for, as NAMES|FILE, is given once."""
-    return field.is_list and (field.flag.read is None or field.flag.commas or field.flag.metavar.endswith("..."))
-
-
-def _off(field: Field) -> str | None:
-    """The flag that switches off what is on unless somebody says otherwise."""
-    if field.flag.off is not None:
-        return field.flag.off
-    return f"--no-{field.name.replace('_', '-')}" if field.default is True else None
 
 
 def described(field: Field) -> str:
@@ -163,7 +151,7 @@ class Command(click.Command):
             value = ctx.params.get(_parameter_name(field))
             if value is None or value == ():
                 continue
-            if field.is_list and not is_repeated(field) and sum(map(words.count, field.flags)) > 1:
+            if field.is_list and not field.is_repeated and sum(map(words.count, field.flags)) > 1:
                 raise SettingsError(f"{field.spelled}: is given twice; give it once", field=name)
             found[name] = Given(list(value) if isinstance(value, tuple) else value, _place(field, words), as_text=True)
         return found

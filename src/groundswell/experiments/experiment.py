@@ -50,8 +50,10 @@ from groundswell.experiments.options import (
     Field,
     Flag,
     Given,
+    Place,
     Plan,
     RunChoices,
+    WithoutFiles,
     all_fields,
     attributes_of,
     build,
@@ -107,6 +109,10 @@ class Context:
     def default_model(self) -> str:
         """The model to use if none is named."""
         return self.default or load_here(self.accounts).default_model
+
+    def place(self, spelled: str) -> Place:
+        """Where an option was written. A request cannot name files."""
+        return WithoutFiles(spelled) if self.origin == "request" else Place(spelled)
 
     def models(self, named: Sequence[str]) -> tuple[str, ...]:
         """The named models without duplicates; the default model if there are none."""
@@ -192,16 +198,16 @@ class Command:
 
     def ready(self, given: Mapping[str, Given], context: Context) -> Ready:
         """Everything needed to start a run with the given values. Sends nothing and creates no run."""
-        own = fields_of(self.options)
-        options = build(self.options, {name: one for name, one in given.items() if name in own})
+        own, flags = fields_of(self.options), False if context.origin == "request" else None
+        options = build(self.options, {name: one for name, one in given.items() if name in own}, flags=flags)
         shared = {name: one for name, one in given.items() if name not in own}
-        context.choices = build(RunChoices, shared)
+        context.choices = build(RunChoices, shared, flags=flags)
         context.given = frozenset(given)
         try:
             plan = self._planned(options, context)
             return Ready(self, options, context, plan)
         except SettingsError as error:
-            raise self.respelled(error, given) from error
+            raise respelled(error, self.fields, given, flags=flags) from error
 
     def respelled(self, error: SettingsError, given: Mapping[str, Given]) -> SettingsError:
         """An error that names options the way the user wrote them."""
@@ -241,7 +247,7 @@ class Ready:
         for name, one in own.items():
             value = self.value(name)
             if not one.flag.local and (name in self._resolved or value != one.default):
-                found[name] = literal(one, value)
+                found[name] = literal(one, value, self._context.place(name))
         for name, one in fields_of(RunChoices).items():
             value = getattr(self._context.choices, name)
             if name not in found and name not in own and value != one.default:
@@ -256,6 +262,13 @@ class Ready:
     def value(self, name: str) -> Any:
         """The resolved value of one of the command's own options."""
         return self._resolved.get(name, getattr(self.options, attributes_of(self.command.options)[name]))
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """The options that name models, with the models that the run uses."""
+        fields = fields_of(self.command.options).items()
+        named = {name: self.value(name) for name, one in fields if one.flag.completes == "models"}
+        return {name: value if isinstance(value, str) else list(value) for name, value in named.items() if value}
 
     def results(self, folder: Path | None = None) -> Results:
         """The results of the run, in its own folder unless another one is given."""

@@ -8,6 +8,7 @@ field the way it was written: `--num-env-steps` or `num_env_steps`.
 
 from __future__ import annotations
 
+import os
 import re
 import types
 import typing
@@ -78,14 +79,23 @@ class Place:
         return read_text(self.file(given), self.spelled, given)
 
 
+class WithoutFiles(Place):
+    """A place where no file exists: for text of others, which must not be used to look at this machine's files."""
+
+    def file(self, given: str) -> Path:
+        """A path at which nothing can exist."""
+        return Path(os.devnull) / given.lstrip("/~")
+
+
 class Flag:
     """How a field is written on the command line, where its name does not say it.
 
     `names` are further names: `-n`, `--num-interactions`; a long one also works in TOML, JSON and Python, with
     underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
-    a file, for instance. It is not called for values that come over HTTP. `also` are the names that settings use for
-    the field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and
-    they are not part of a configuration. Those without `over_http` are part of it, and still not for a request to say.
+    a file, for instance. It opens files only through its `place`. Values that come over HTTP are never read.
+    `completes` says what a value names, for the shell and for forms. `also` are the names that settings use for the
+    field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and they
+    are not part of a configuration. Those without `over_http` are part of it, and still not for a request to say.
     """
 
     def __init__(
@@ -101,7 +111,7 @@ class Flag:
         commas: bool = False,
         read: Reader | None = None,
         also: Sequence[str] = (),
-        completes: Literal["", "runs", "models", "files"] = "",
+        completes: Literal["", "runs", "models", "files", "entities"] = "",
         local: bool = False,
         over_http: bool = True,
     ) -> None:
@@ -163,6 +173,23 @@ class Field:
     def is_list(self) -> bool:
         """Whether it takes several values."""
         return _element(self.kind) is not None
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether its flag may be given several times. What one text stands for, as NAMES|FILE, is given once."""
+        return self.is_list and (self.flag.read is None or self.flag.commas or self.flag.metavar.endswith("..."))
+
+    @property
+    def off(self) -> str | None:
+        """The flag that switches off what is on unless somebody says otherwise."""
+        if self.flag.off is not None:
+            return self.flag.off
+        return f"--no-{dashed(self.name)}" if self.default is True else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its value is one text."""
+        return _bare(self.kind) is str
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -269,18 +296,18 @@ def unknown(name: str, known: Iterable[str], what: str) -> str:
     return f"{name}: {what} has no such option; its options are {', '.join(there)}"
 
 
-def build(options: type[T], found: Mapping[str, Given]) -> T:
-    """The options, of values that were collected for its fields."""
+def build(options: type[T], found: Mapping[str, Given], *, flags: bool | None = None) -> T:
+    """The options, of values that were collected for its fields. `flags` says whether errors name flags or keys."""
     values = {name: value_of(one, found[name]) for name, one in fields_of(options).items() if name in found}
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:
-            flags = not found or _by_flags(fields_of(options), found)
-            raise SettingsError(f"{one.spelled if flags else name}: is required", field=name)
+            by_flags = flags if flags is not None else not found or _by_flags(fields_of(options), found)
+            raise SettingsError(f"{one.spelled if by_flags else name}: is required", field=name)
     attributes = attributes_of(options)
     try:
         return options(**{attributes[name]: value for name, value in values.items()})
     except SettingsError as error:
-        raise respelled(error, fields_of(options), found) from error
+        raise respelled(error, fields_of(options), found, flags=flags) from error
 
 
 def _by_flags(fields: Mapping[str, Field], found: Mapping[str, Given]) -> bool:
@@ -336,12 +363,12 @@ def _from_text(one: Field, value: Any, place: Place) -> Any:
 LITERAL = "text"
 
 
-def literal(one: Field, value: Any) -> Any:
+def literal(one: Field, value: Any, place: Place | None = None) -> Any:
     """A value as a configuration has it: text that would be read as the name of a file, say, is marked as text."""
-    if one.flag.read is None or not isinstance(value, str) or _bare(one.kind) is not str:
+    if one.flag.read is None or not isinstance(value, str) or not one.is_text:
         return value
     try:
-        same = one.flag.read(value, Place(one.name)) == value
+        same = one.flag.read(value, place or Place(one.name)) == value
     except SettingsError:
         same = False
     return value if same else {LITERAL: value}
@@ -349,7 +376,7 @@ def literal(one: Field, value: Any) -> Any:
 
 def _is_literal(one: Field, value: Any) -> bool:
     """Whether a value is text that was marked as such."""
-    return one.flag.read is not None and isinstance(value, dict) and set(value) == {LITERAL} and _bare(one.kind) is str
+    return one.flag.read is not None and isinstance(value, dict) and set(value) == {LITERAL} and one.is_text
 
 
 def _scalar(kind: Any, text: str, place: Place) -> Any:
@@ -404,9 +431,12 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
     return f"{place}: {message}" if place else message
 
 
-def respelled(error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given]) -> SettingsError:
+def respelled(
+    error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given], *, flags: bool | None = None
+) -> SettingsError:
     """An error that speaks of fields, with their names as they were written: flags, if anything came from flags."""
-    flags = not given or _by_flags(fields, given)
+    if flags is None:
+        flags = not given or _by_flags(fields, given)
     return spelled_as(error, fields, {name: one.place.spelled for name, one in given.items()}, flags=flags)
 
 

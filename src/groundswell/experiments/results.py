@@ -288,9 +288,9 @@ class Outputs:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What is stored about the results of a run: their folder, and the options of the run."""
+    """What is stored about the results of a run: their folder, if any, and the options of the run."""
 
-    folder: str
+    folder: str = ""
     config: str = ""
 
 
@@ -299,13 +299,22 @@ def remember_folder(held: Store, run: str, folder: Path, config: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / CONFIG) as out:
         out.write(f"# run {run}: {_quoted(held.runs.get(run).title)}\n{config}".encode())
-    held.documents.put(KEPT, f"{run}/{KEPT_AS}", msgspec.json.encode(Kept(str(folder.absolute()), config)).decode())
+    _keep(held, run, Kept(str(folder.absolute()), config))
+
+
+def remember_config(held: Store, run: str, config: str) -> None:
+    """Store the options of a run that has no results folder."""
+    _keep(held, run, Kept(config=config))
+
+
+def _keep(held: Store, run: str, kept: Kept) -> None:
+    held.documents.put(KEPT, f"{run}/{KEPT_AS}", msgspec.json.encode(kept).decode())
 
 
 def remembered_folder(held: Store, record: RunRecord) -> Path | None:
     """The results folder of a run, if its configuration file confirms it."""
     known = _kept(held, record.id)
-    if known is None:
+    if known is None or not known.folder:
         return None
     folder = Path(known.folder)
     if not _first_line(folder).startswith(f"# run {record.id}:"):

@@ -13,11 +13,13 @@ from starlette.responses import Response
 from groundswell.engine.records import RunRecord
 from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
+from groundswell.experiments.copies import copies, toml
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import Given, RunChoices, collect, fields_of
 from groundswell.experiments.pilot import estimate_run
+from groundswell.experiments.results import remember_config
 from groundswell.experiments.simulations.batch import Batch, Single
-from groundswell.web.envelope import success
+from groundswell.web.envelope import FieldError, success
 from groundswell.web.requests import check_turns
 from groundswell.web.schema import REF, answers, component, errors
 from groundswell.web.services import Here, Services
@@ -55,8 +57,24 @@ class RunStarted(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
+class RunChecked(msgspec.Struct, frozen=True):
+    """A run that could be started, and texts that start it elsewhere. `trials` is None if the settings do not say it.
+
+    `missing` says what must be set on the server before the run can start, such as the key of a model.
+    """
+
+    name: str | None
+    trials: int | None
+    notes: list[str]
+    missing: list[FieldError]
+    command_line: str
+    python: str
+    curl: str
+    config: str
+
+
 def router_for(names: list[str]) -> APIRouter:
-    """The routes of experiments: two for each command that is available over HTTP."""
+    """The routes of experiments: three for each command that is available over HTTP."""
     router = APIRouter(tags=["experiments"])
     found = [experiment_named(name) for name in names]
 
@@ -86,8 +104,26 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
     async def start(here: Here, request: Request) -> Response:
         ready = await _ready(here, command, await _body(request))
         await _check_models(here, ready, keys=True)
+        config = await here.heavy(lambda: toml(command, ready.config))
         record = await _planned(here, ready)
+        await here.heavy(lambda: remember_config(here.store, record.id, config))
         return success(RunStarted(record.id, record.title, "Run started", list(ready.notes)), 201)
+
+    async def check(here: Here, request: Request) -> Response:
+        body = await _body(request)
+        ready = await _ready(here, command, body, estimating=True)
+        await _check_models(here, ready, keys=False)
+        texts = copies(
+            experiment,
+            command,
+            _options_of(ready, body),
+            body=body,
+            url=str(request.base_url),
+            token=here.settings.token is not None,
+        )
+        missing = await _missing_keys(here, ready)
+        trials = getattr(ready.settings, "trials", None)
+        return success(RunChecked(ready.name, trials, list(ready.notes), missing, *msgspec.structs.astuple(texts)))
 
     async def estimate(here: Here, request: Request) -> Response:
         ready = await _ready(here, command, await _body(request), estimating=True)
@@ -97,6 +133,7 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
 
     routes: list[tuple[str, Callable[..., Any], str, int, Any, str]] = [
         (path, start, "Start", 201, RunStarted, "The run was started."),
+        (f"{path}/check", check, "Check", 200, RunChecked, "The run could be started. Nothing was sent."),
         (f"{path}/estimate", estimate, "Estimate", 200, Bill, "The estimate. Nothing was sent."),
     ]
     for place, work, verb, status, kind, said in routes:
@@ -164,6 +201,22 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
     for text in _texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
         if text.startswith("local/"):
             here.check_name(text, "model")
+
+
+async def _missing_keys(here: Services, ready: Ready) -> list[FieldError]:
+    """What the models of a run lack: their keys."""
+    try:
+        await _check_models(here, ready, keys=True)
+    except SettingsError as error:
+        return [FieldError(error.field or "model", str(error))]
+    return []
+
+
+def _options_of(ready: Ready, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in a body by their own names, with the models that the server chose."""
+    given = collect(ready.command.fields, body, what=ready.command.name, text=False)
+    said = {name: one.value for name, one in given.items() if one.value is not None}
+    return {**ready.models, **said}
 
 
 def check_limits(settings: Any, server: ServerSettings) -> None:

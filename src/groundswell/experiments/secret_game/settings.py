@@ -34,6 +34,11 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         """All pairs of agents."""
         return round_robin(self.agents, self.interactions, own=self.own)
 
+    @property
+    def trials(self) -> int:
+        """Number of interactions of all pairs."""
+        return len(self.pairings) * self.interactions
+
 
 class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tournament of `interactions` interactions in all, played in rounds."""
@@ -52,6 +57,11 @@ class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
         _check(self.interactions, self.tier, self.table)
         if self.target is not None and self.target not in {agent.id for agent in self.agents}:
             raise SettingsError(f"target {self.target!r}: no agent has this id")
+
+    @property
+    def trials(self) -> int:
+        """Number of interactions."""
+        return self.interactions
 
     @property
     def rounds(self) -> int:

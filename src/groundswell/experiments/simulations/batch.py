@@ -112,6 +112,11 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         return possible(len(self.entities), self.interaction_size)
 
     @property
+    def trials(self) -> int:
+        """Number of simulations."""
+        return self.num_simulations
+
+    @property
     def drawn(self) -> int:
         """Number of different combinations that are run."""
         return -(-self.num_simulations // self.replicates)

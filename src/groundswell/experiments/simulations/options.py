@@ -78,7 +78,7 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
             description="Entities that take part: comma-separated ids, the id of an entity type (all its entities), a "
             "JSON file with a list of ids, or a JSON or CSV file with whole entities."
         ),
-        Flag(metavar="IDS|FILE", group=WHO, usual=True, read=_read_entities, also=["entity_ids"], completes="files"),
+        Flag(metavar="IDS|FILE", group=WHO, usual=True, read=_read_entities, also=["entity_ids"], completes="entities"),
     ] = None
     context: Annotated[
         str | None,
