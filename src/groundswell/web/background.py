@@ -16,14 +16,14 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import BUILT_IN, Driver, driver_name, is_loaded
 from groundswell.engine.engine import NO_STORE, Engine
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
-from groundswell.engine.records import RunRecord
+from groundswell.engine.records import EndpointFigures, RunRecord
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
@@ -160,6 +160,14 @@ class Background:
             self.engine.reach(model)
 
         await self._do(look())
+
+    async def endpoints(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        """Requests, failures and latency of each endpoint, by account."""
+
+        async def look() -> Mapping[str, Sequence[EndpointFigures]]:
+            return self.engine.figures
+
+        return await self._do(look())
 
     async def cancel(self, record: RunRecord) -> None:
         """Stop a run in any process. Replies in flight are still recorded."""

@@ -105,10 +105,14 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
     """The services with a background engine. Raises an error if the named model is not available."""
     from groundswell.web.background import Background
     from groundswell.web.keeping import keep_left, keep_written
+    from groundswell.web.last_seen import LastSeen
     from groundswell.web.services import Services
 
+    last_seen = LastSeen()
+
     def make() -> Engine:
-        engine = compose.open(settings.store, account=settings.account, max_concurrent=settings.max_concurrent)
+        most, heard = settings.max_concurrent, [last_seen.hear]
+        engine = compose.open(settings.store, account=settings.account, max_concurrent=most, listeners=heard)
         if model is not None:
             _check_model(engine, model)
         return engine
@@ -121,7 +125,7 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
         ended=keep_written,
     )
     background.start()
-    services = Services(settings, background)
+    services = Services(settings, background, last_seen)
     try:
         keep_left(services.store)
         yield services
