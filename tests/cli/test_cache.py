@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from groundswell.reporting.words import size
 from groundswell.program.request import Reply, Usage, encode_settlement
+from groundswell.reporting.words import size
 from tests.cli.conftest import CommandLine
 from tests.cli.test_signals import started
 

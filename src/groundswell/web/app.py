@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from groundswell.experiments.experiment import experiment_names
 from groundswell.known_models import examine
 from groundswell.reporting.api_page import api_page
-from groundswell.web import batches, entities, entity_files, entity_types, provider_batches, runs, simulations
+from groundswell.web import batches, entities, entity_files, entity_types, labels, provider_batches, runs, simulations
 from groundswell.web.bodies import JsonBodies
 from groundswell.web.cache import router as cache_router
 from groundswell.web.dashboard import PAGES
@@ -44,6 +44,7 @@ ROUTERS = (
     entity_files.router,  # before the next one: `export` is not an id
     entities.router,
     runs.router,
+    labels.router,
     provider_batches.router,
     cache_router,
 )

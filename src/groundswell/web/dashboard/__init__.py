@@ -1,6 +1,15 @@
 """The dashboard: pages to watch, read, compare, start and label experiments in a browser."""
 
-from groundswell.web.dashboard import login, pages, runs
+from groundswell.web.dashboard import batches, cache, entities, labels, login, models, pages, runs
 
-PAGES = (pages.router, login.router, runs.router)
+PAGES = (
+    pages.router,
+    login.router,
+    runs.router,
+    entities.router,
+    labels.router,
+    batches.router,
+    models.router,
+    cache.router,
+)
 """The routes of all pages."""
