@@ -44,6 +44,7 @@ class AccountRow(NamedTuple):
     hint: str
     limits: Sequence[str]
     broken: bool
+    official: bool
 
 
 class NameRow(NamedTuple):
@@ -52,8 +53,8 @@ class NameRow(NamedTuple):
     name: str
     model: str
     usable: bool
-    input: float | None
-    output: float | None
+    input: str
+    output: str
 
 
 class EndpointRow(NamedTuple):
@@ -95,7 +96,17 @@ def _account(one: dict[str, Any]) -> AccountRow:
     limits = [f"{value:,.0f} {LIMITS[name]}" for name, value in one["limits"].items() if name in LIMITS]
     name = one["model"].partition("/")[0]
     broken = one["problem"] is not None and not one["lacks"] and one["trusted"]
-    return AccountRow(name, one["usable"], one["trusted"], one["key"], one["lacks"], one["hint"] or "", limits, broken)
+    return AccountRow(
+        name,
+        one["usable"],
+        one["trusted"],
+        one["key"],
+        one["lacks"],
+        one["hint"] or "",
+        limits,
+        broken,
+        one["official"],
+    )
 
 
 def _names(here: Services, found: dict[str, Any], usable: set[str]) -> Iterable[NameRow]:
@@ -109,12 +120,15 @@ def _names(here: Services, found: dict[str, Any], usable: set[str]) -> Iterable[
         yield NameRow(name, model, full.partition("/")[0] in usable | inside, into, out)
 
 
-def _per_million(prices: ModelPrices, model: str, usage: Usage) -> float | None:
+def _per_million(prices: ModelPrices, model: str, usage: Usage) -> str:
     try:
         found = prices(model, usage, "live")
     except SettingsError:
-        return None
-    return None if found is None else found * 1e6 / SAMPLE
+        found = None
+    if found is None:
+        return "unknown"
+    usd = found * 1e6 / SAMPLE
+    return f"${usd:,.2f}" if usd >= 1 or usd == round(usd, 2) else f"${usd:.3g}"
 
 
 def _host(url: str) -> str:
