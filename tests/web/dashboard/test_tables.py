@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import httpx
 import pytest
 
 from groundswell.engine.events import BatchChanged
+from groundswell.program.request import Reply, Usage, encode_settlement
+from groundswell.web.cache import DAY
 from tests.store.planted import Planted
 from tests.web.scene import Api, serving
 
@@ -123,17 +128,18 @@ def test_broken_settings_are_named_without_their_content(
 
 
 def test_the_cache_is_counted_cleared_and_shrunk(api: Api) -> None:
-    body = {"models": ["emulated/keeper"], "interactions": 2, "messages": 2, "temperature": 0.0}
-    run = api("POST", "/experiments/secret-game/play", 201, json=body)["run_id"]
-    list(api.events(f"/runs/{run}"))
+    now, reply = time.time(), encode_settlement(Reply("x" * 10, Usage(1_000, 20)))
+    with closing(sqlite3.connect(api.server.services.store.path)) as store, store:
+        rows = [(number.to_bytes(16), reply, now - 10 * number * DAY) for number in range(3)]
+        store.executemany("INSERT INTO cache VALUES (?, ?, ?, NULL)", rows)
     found = api("GET", "/cache")
-    assert found["replies"] > 0
-    assert found["newest"] >= found["oldest"] > 0
+    assert (found["replies"], found["input_tokens"], found["reused"]) == (3, 3_000, 0)
+    assert found["newest"] - found["oldest"] == pytest.approx(20 * DAY)
+    assert "3 replies" in words(shown(api, "/cache"))
     assert "Clear everything" in shown(api, "/cache")
-    assert api("DELETE", "/cache?older_than_days=1")["removed"] == 0
+    assert api("DELETE", "/cache?older_than_days=15")["message"].startswith("1 reply removed, 2 kept")
     cleared = api("DELETE", "/cache")
-    assert (cleared["removed"], cleared["kept"]) == (found["replies"], 0)
-    assert cleared["message"].startswith(f"{found['replies']:,} repl")
+    assert (cleared["removed"], cleared["kept"]) == (2, 0)
     assert "The cache is empty" in shown(api, "/cache")
     assert api("POST", "/cache/shrink")["message"].startswith("The file")
     assert api("DELETE", "/cache?older_than_days=-1", 422)["errors"][0]["field"] == "older_than_days"
