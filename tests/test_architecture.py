@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"errors", "loop", "program", "emulator", *WIRE},
     "transports": {"errors", "program", "providers", "transports", "engine.batch_quota", *PORTS},
     "store": {"errors", "version", "program", "store", *PORTS},
+    "batch_lookup": {"errors", "compose", "engine", "providers", "store"},
     "known_models": {"errors", "emulator", "providers", "transports"},
     "testing": {"errors", "program", "engine", "testing"},
     "stats": {"errors", "stats", "store.tables"},

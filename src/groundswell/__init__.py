@@ -16,6 +16,7 @@ Package layout, from the inside out. Imports point upwards in this list; tests/t
     loop.py       the event loop
     stats/        statistics that every experiment uses (pure)
     portal.py     `groundswell.open_sync`, for scripts and notebooks that are not async
+    batch_lookup.py  the state of provider batches, for the command line and the server
     known_models.py  which models can be used now, and what is missing for the others
     experiments/  experiment.py describes what an experiment is; prompting/ is `groundswell ask` and `map`,
                   secret_game/ is `play`, simulations/ is `simulate`, query_mutation/ is `mutate`, prompt_evolution/

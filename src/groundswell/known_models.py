@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from groundswell.emulator.characters import NAMES
@@ -14,9 +14,9 @@ SCRIPTED = "your own functions, registered with @scripted_model"
 RUNNER = "pip install 'groundswell[local]'"
 
 
-def examine() -> dict[str, Any]:
-    """All models that can be named, as one object."""
-    accounts = examine_accounts()
+def examine(overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """All models that can be named, as one object. `overrides` are account settings from the command line."""
+    accounts = examine_accounts(overrides)
     return {
         "local": list(_local()),
         "sentences": _sentences(),
@@ -72,12 +72,14 @@ def _account(account: dict[str, Any]) -> dict[str, Any]:
         "key": None if key is None else key["variable"],
         "lacks": account["missing"],
         "problem": account["problem"],
+        "hint": account.get("hint"),
+        "limits": account.get("limits", {}),
     }
 
 
-def examine_accounts() -> dict[str, Any]:
+def examine_accounts(overrides: Sequence[str] = ()) -> dict[str, Any]:
     """The accounts as they are configured. No request is sent, and keys are not included."""
     try:
-        return {"problems": [], **load_here().describe()}
+        return {"problems": [], **load_here(overrides).describe()}
     except SettingsError as error:
         return {"problems": [str(error)], "files": [], "accounts": [], "aliases": {}, "unused_variables": []}

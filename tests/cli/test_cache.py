@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from groundswell.cli.cache import _size
 from groundswell.program.request import Reply, Usage, encode_settlement
+from groundswell.reporting.words import size
 from tests.cli.conftest import CommandLine
 from tests.cli.test_signals import started
 
@@ -135,4 +135,4 @@ def test_the_cache_is_cleared_while_another_process_works_on_a_run(cli: CommandL
     ids=str,
 )
 def test_sizes(count: int, text: str) -> None:
-    assert _size(count) == text
+    assert size(count) == text

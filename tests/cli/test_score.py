@@ -210,7 +210,7 @@ def test_on_a_terminal_one_key_is_an_answer(tmp_path: Path, monkeypatch: pytest.
     session = Session([Conversation("1", said, {"Ann": "saffron", "Bob": "trellis"})])
     with os.fdopen(terminal) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert not Terminal(session, tmp_path / "labels.json", err=False).run()
+        assert not Terminal(session, lambda: session.save(tmp_path / "labels.json"), err=False).run()
     os.close(keyboard)
     messages = session.conversations[0].messages
     assert [(each.label, each.unsure) for each in messages] == [("declared", True), ("mentioned", False), (None, False)]

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
+from groundswell.batch_lookup import PATIENCE, Problem, Providers, number_of
 from groundswell.cli import output
 from groundswell.cli.batch_views import SCRIPT
-from groundswell.cli.looking import PATIENCE, Problem, Providers, number_of
 from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Receipt, RunRecord, Settled
 from groundswell.errors import RunError, SettingsError, WaveError, WaveOutOfReach

@@ -10,8 +10,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from groundswell.batch_lookup import Sight, described, state, total
 from groundswell.cli import output
-from groundswell.cli.looking import Sight
 from groundswell.experiments.results import cost_of
 from groundswell.program.request import Fault
 from groundswell.providers.registry import BATCH_FORMATS
@@ -24,64 +24,11 @@ SCRIPT = "run its script again"
 RIGHT = ("wave", "requests", "age", "expires in", "about")
 
 
-def described(sight: Sight, now: float) -> dict[str, Any]:
-    """A batch as a JSON object."""
-    wave, info = sight.wave, sight.info
-    created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
-    return {
-        "run_id": wave.run if wave is not None else None if info is None else info.run,
-        "run": None if wave is None else wave.name,
-        "wave": None if wave is None else wave.number,
-        "known": wave is not None,
-        "account": sight.account,
-        "transport": sight.transport,
-        "model": None if wave is None else wave.about.model or None,
-        "requests": wave.size if wave is not None else 0 if info is None else info.total,
-        "batch": sight.batch,
-        "state": None if info is None else info.state,
-        "done": None if info is None else info.done,
-        "failed": None if info is None else info.failed,
-        "created_at": created,
-        "age_seconds": None if created is None else round(now - created, 1),
-        "expires_at": None if info is None else info.expires_at,
-        "ended_at": None if info is None else info.ended_at,
-        "usd": None if wave is None else wave.about.usd,
-        "problem": None if sight.problem is None else sight.problem.message or sight.problem.short,
-    }
-
-
-def state(sight: Sight) -> str:
-    """The state of a batch in a few words."""
-    info = sight.info
-    if info is None:
-        return "" if sight.problem is None else sight.problem.short
-    words = info.state.replace("_", " ")
-    if info.done:
-        words += f", {info.done:,} of {info.total:,} done"
-    if info.failed:
-        words += f", {info.failed:,} failed"
-    if not info.open and sight.wave is not None and sight.wave.ended_at is None:
-        words += ", not collected yet"
-    return words
-
-
 def resume(store: Store, wave: StoredWave, path: str) -> str:
     """How to collect a wave: a command, or the script that started its run."""
     if store.runs.get(wave.run).driver is None:
         return SCRIPT
     return output.command(f"runs resume {wave.run}", path)
-
-
-def total(sights: Sequence[Sight]) -> dict[str, Any]:
-    """The totals of all batches. Batches of other stores have no known cost."""
-    ours = [sight.wave for sight in sights if sight.wave is not None]
-    known = [wave.about.usd for wave in ours if wave.about.usd is not None]
-    return {
-        "batches": len(sights),
-        "requests": sum(s.wave.size if s.wave else s.info.total if s.info else 0 for s in sights),
-        "usd": sum(known) if known else None,
-        "unknown": len(sights) - len(known),
-    }
 
 
 def print_rows(sights: Sequence[Sight], now: float) -> None:

@@ -18,7 +18,7 @@ from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
-    from groundswell.cli.looking import Problem, Providers, Sight
+    from groundswell.batch_lookup import Problem, Providers, Sight
     from groundswell.engine.records import BatchInfo
     from groundswell.store.journal import Store
     from groundswell.store.waves import StoredWave
@@ -60,7 +60,8 @@ def list_batches(
     ] = False,
 ) -> None:
     """List the batches in flight, with their progress and approximate cost. Changes nothing."""
-    from groundswell.cli import batch_views, looking
+    from groundswell import batch_lookup
+    from groundswell.cli import batch_views
 
     if all_ and (offline or run is not None):
         raise SettingsError(
@@ -69,23 +70,23 @@ def list_batches(
         )
 
     async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
-        sights = await looking.look_at(waves, providers)
-        return await looking.look_around(sights, known, providers) if all_ else (sights, {})
+        sights = await batch_lookup.look_at(waves, providers)
+        return await batch_lookup.look_around(sights, known, providers) if all_ else (sights, {})
 
     with opened(flags.store) as store:
         waves = store.waves.open(None if run is None else store.runs.get(run))
         known = store.waves.batches() if all_ else set()
     problems: dict[str, Problem] = {}
     if offline:
-        sights = [looking.Sight(w.account, w.transport, w, problem=looking.NOT_ASKED) for w in waves]
+        sights = [batch_lookup.Sight(w.account, w.transport, w, problem=batch_lookup.NOT_ASKED) for w in waves]
     else:
         with output.working("querying the providers"):
             sights, problems = _ask(work)
     now = time.time()
     if flags.json:
         said = {name: problem.message for name, problem in problems.items()}
-        each = [batch_views.described(sight, now) for sight in sights]
-        output.print_json({"batches": each, "total": batch_views.total(sights), "accounts_not_listed": said})
+        each = [batch_lookup.described(sight, now) for sight in sights]
+        output.print_json({"batches": each, "total": batch_lookup.total(sights), "accounts_not_listed": said})
         return
     batch_views.print_rows(sights, now)
     for name, problem in problems.items():
@@ -95,12 +96,13 @@ def list_batches(
 @app.add()
 def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
     """Show one batch: its progress, trials and cost, and what to do next."""
+    from groundswell import batch_lookup
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
         sight = _find(store, batch, account)
         wave = sight.wave
-        details = batch_views.described(sight, time.time())
+        details = batch_lookup.described(sight, time.time())
         if wave is not None:
             details |= batch_views.more(store, wave)
         advice = list(batch_views.advice(store, sight, flags.store))
@@ -115,6 +117,7 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
 @app.add()
 def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
     """Cancel a batch at its provider. Completed requests are kept, and you are billed for them."""
+    from groundswell import batch_lookup
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
@@ -129,12 +132,12 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
     if cancelled:
         if not yes:
             output.confirm(_question(sight, at_work=at_work))
-        sight = _ask(lambda providers: _cancel(providers, sight))
+        sight = _ask(lambda providers: providers.cancel(sight))
         info = sight.info or info
     if flags.json:
-        output.print_json(batch_views.described(sight, time.time()) | {"cancelled": cancelled})
+        output.print_json(batch_lookup.described(sight, time.time()) | {"cancelled": cancelled})
         return
-    stands = batch_views.state(sight)
+    stands = batch_lookup.state(sight)
     if cancelled:
         output.line(f"batch {info.id}: {stands}; completed requests are kept, and you are billed for them")
     else:
@@ -191,7 +194,7 @@ def adopt(
 
 def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
     """Run `work` with the providers of the configured accounts."""
-    from groundswell.cli.looking import Providers
+    from groundswell.batch_lookup import Providers
 
     async def main() -> T:
         async with Providers() as providers:
@@ -202,29 +205,17 @@ def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
 
 def _find(store: Store, batch: str, account: str | None) -> Sight:
     """A batch by its id or by run and wave, with its current state at the provider."""
-    from groundswell.cli import looking
+    from groundswell import batch_lookup
 
-    wave = looking.named(store, batch)
+    wave = batch_lookup.named(store, batch)
     if wave is not None:
         with output.working(f"querying {wave.account}"):
             return _ask(lambda providers: providers.look(wave))
     with output.working("querying the providers"):
         found = _ask(lambda providers: providers.search(batch, account))
     if found is None:
-        raise looking.no_such(store, batch)
+        raise batch_lookup.no_such(store, batch)
     return found
-
-
-async def _cancel(providers: Providers, sight: Sight) -> Sight:
-    """Cancel a batch, and query its new state."""
-    from groundswell.cli.looking import Problem
-
-    assert sight.info is not None
-    way = providers.way(sight.transport, sight.account)
-    if isinstance(way, Problem):
-        raise RunError(way.message)
-    await way.cancel(sight.info.id)
-    return sight._replace(info=await way.look(sight.info.id))
 
 
 def _question(sight: Sight, *, at_work: bool) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -16,26 +14,22 @@ from groundswell.cli.options import StoreFlags, Yes
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
+from groundswell.reporting.words import freed as freed_space
+from groundswell.reporting.words import size
 
 if TYPE_CHECKING:
-    from groundswell.store.cache import Cache, Kept, Space
+    from groundswell.store.cache import Kept
 
 UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 AGE = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|d|w)")
-REASONS = {
-    "busy": "the store is in use",
-    "small": "too little of it is free",
-    "full": "the disk has no room for a compacted copy",
-}
-
 app = Group("cache", "Show or clear the replies that runs share. Runs keep their own replies in their journals.")
 
 
 @app.add()
 def stats(flags: StoreFlags) -> None:
     """Show how many replies are cached, how old they are, and how many tokens they save."""
-    with _opened(flags.store) as cache, output.working("reading the cache"):
-        kept = cache.kept()
+    with opened(flags.store) as store, output.working("reading the cache"):
+        kept = store.cache.kept()
     if flags.json:
         output.print_json(
             {
@@ -71,7 +65,8 @@ def clear(
     safe to clear the cache while a run is in progress.
     """
     before = None if older_than is None else time.time() - _seconds(older_than)
-    with _opened(flags.store) as cache:
+    with opened(flags.store) as store:
+        cache = store.cache
         with output.working("reading the cache"):
             going = cache.kept(before)
         if going.replies and not yes:
@@ -86,21 +81,8 @@ def clear(
         freed = 0 if space is None else space.freed
         output.print_json({"removed": removed, "kept": left, "space": fate, "freed_bytes": freed})
     else:
-        output.line(f"{removed:,} replies removed, {left:,} kept{_told(space)}")
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Cache]:
-    """The cache of a store that exists."""
-    from groundswell.store.cache import Cache
-    from groundswell.store.schema import open_database
-
-    with opened(path) as store:
-        engine = open_database(store.path)
-        try:
-            yield Cache(engine, store.path)
-        finally:
-            engine.dispose()
+        told = "" if space is None else f"; {freed_space(space.freed, space.reused)}"
+        output.line(f"{removed:,} replies removed, {left:,} kept{told}")
 
 
 def _seconds(age: str) -> float:
@@ -111,26 +93,9 @@ def _seconds(age: str) -> float:
 
 
 def _described(kept: Kept) -> str:
-    return f"{kept.replies:,} {'reply' if kept.replies == 1 else 'replies'}, {_size(kept.bytes)}"
+    return f"{kept.replies:,} {'reply' if kept.replies == 1 else 'replies'}, {size(kept.bytes)}"
 
 
 def _moment(at: float) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
     return f"{when}, {output.age(time.time() - at)} ago"
-
-
-def _told(space: Space | None) -> str:
-    """What happened to the freed space."""
-    if space is None:
-        return ""
-    if space.reused is None:
-        return f"; the file is {_size(space.freed)} smaller"
-    return f"; the file keeps its size ({REASONS[space.reused]}), and later writes reuse the free space"
-
-
-def _size(count: int) -> str:
-    """Bytes in the largest unit that fits."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count} bytes"

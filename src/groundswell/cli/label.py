@@ -7,8 +7,9 @@ import shlex
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,10 +18,12 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.options import StoreFlags
+from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.experiments.secret_game.conversations import Conversation, represented, with_labels
-from groundswell.experiments.secret_game.labelling import GUIDE, Session, answer, sample
+from groundswell.experiments.secret_game.labelling import Session, answer, sample
+from groundswell.experiments.secret_game.labelling import guide as guide_text
 
 END = "\x04"
 """Ctrl-D."""
@@ -46,6 +49,11 @@ def label(
         Flag("-n", long="--sample", metavar="N"),
     ] = 50,
     seed: Annotated[int, Meta(description="Seed for drawing conversations."), Flag(metavar="N")] = 0,
+    reader: Annotated[
+        str | None,
+        Meta(description="Your name. Labels of a run are then kept in the store, where the dashboard continues them."),
+        Flag(metavar="NAME"),
+    ] = None,
     guide: Annotated[bool, Meta(description="Print what the labels mean, and exit."), Flag()] = False,
 ) -> None:
     """Label conversations, to measure how good the scores are.
@@ -54,14 +62,17 @@ def label(
     show what the rules say. Then run `groundswell score SOURCE --labels FILE`.
     """
     if guide:
-        output.echo(GUIDE, nl=False)
+        output.echo(guide_text(), nl=False)
         return
     if source is None:
         raise SettingsError("SOURCE: name a file with conversations, or a run; --guide prints what labels mean")
+    if reader is not None:
+        _label_stored(flags, source, reader, labels, size, seed)
+        return
     name = source if Path(source).exists() else source.replace("/", "-")
     path = labels or Path(f"{name}.labels.json")
     session, scorable = _session(source, path, flags.store, size, seed)
-    finished = Terminal(session, path, err=flags.json).run()
+    finished = Terminal(session, partial(session.save, path), err=flags.json).run()
     session.save(path)
     counts = {"labels": str(path), "labelled": session.labelled, "conversations": len(session.conversations)}
     stand_for = represented(session.weighted())
@@ -76,6 +87,40 @@ def label(
     words = f"score {shlex.quote(source)} --labels {shlex.quote(str(path))}"
     if finished:
         output.line(f"to compare the scores with them: {output.command(words, flags.store)}")
+
+
+def _label_stored(flags: StoreFlags, run: str, reader: str, file: Path | None, size: int, seed: int) -> None:
+    """Label the sample of a run that is kept in the store. It is drawn if there is none."""
+    from groundswell.experiments.labelling import RunLabels, begin_labels, check_reader, find_labels, give_labels
+    from groundswell.experiments.secret_game.game_labels import GameLabelling, labelled_conversations, labels_by_key
+
+    if file is not None:
+        raise SettingsError("--reader keeps labels in the store and cannot be combined with --labels; omit one of them")
+    check_reader(reader)
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+        if not (record.driver or "").startswith("secret-game/"):
+            raise SettingsError(f"{run}: is not a run of the secret game")
+        labels = find_labels(store.documents, record.id).get(record.id)
+        if labels is None:
+            sample = GameLabelling().draw(store, record, size, seed)
+            labels = begin_labels(store.documents, record.id, RunLabels(tuple(sample), seed))
+        session = Session(labelled_conversations(store, record, labels, reader))
+
+        before = labels_by_key(labels, session.conversations)
+
+        def save() -> None:
+            now = labels_by_key(labels, session.conversations)
+            changed = {key: said for key, said in now.items() if said != before[key]}
+            give_labels(store.documents, record.id, reader, changed)
+
+        Terminal(session, save, err=flags.json).run()
+        save()
+    counts = {"run_id": record.id, "labelled": session.labelled, "conversations": len(session.conversations)}
+    if flags.json:
+        output.print_json(counts)
+    else:
+        output.line(f"{counts['labelled']} of {counts['conversations']} conversations are labelled by {reader}")
 
 
 def _session(source: str, path: Path, store: str, size: int, seed: int) -> tuple[Session, int]:
@@ -123,9 +168,9 @@ def _single_keys() -> Iterator[None]:
 class Terminal:
     """Shows conversations and asks for labels. Reads keys on a terminal, lines elsewhere."""
 
-    def __init__(self, session: Session, path: Path, *, err: bool) -> None:
+    def __init__(self, session: Session, save: Callable[[], None], *, err: bool) -> None:
         self._session = session
-        self._path = path
+        self._save = save
         self._err = err
         self._keys = sys.stdin is not None and sys.stdin.isatty()
         self._shown = (-1, -1)
@@ -141,7 +186,7 @@ class Terminal:
                         return False
                     after = self._session.place
                     if after is None or after.conversation != place.conversation:
-                        self._session.save(self._path)
+                        self._save()
         except KeyboardInterrupt:
             self._say("")
             return False

@@ -45,6 +45,7 @@ from groundswell.engine.driver import (
 from groundswell.engine.driver import driver as register_driver
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
+from groundswell.experiments.labelling import Labelling
 from groundswell.experiments.named import trust_named
 from groundswell.experiments.options import (
     Field,
@@ -166,6 +167,8 @@ class Command:
     """Whether a run gets a generated name, so that the same command continues the same run."""
     over_http: bool = True
     """Whether the REST API can start it."""
+    labelling: Labelling | None = None
+    """How people label the results of its runs; None if they cannot."""
 
     @property
     def keeps_folder(self) -> bool:

@@ -46,6 +46,29 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
+def size(count: int) -> str:
+    """A number of bytes, in the largest unit that fits."""
+    for unit, length in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= length:
+            return f"{count / length:,.1f} {unit}"
+    return f"{count} bytes"
+
+
+NOT_SMALLER = {
+    "busy": "the store is in use",
+    "small": "too little of it is free",
+    "full": "the disk has no room for a compacted copy",
+}
+"""Why a file keeps its free space."""
+
+
+def freed(count: int, reused: str | None) -> str:
+    """What happened to the free space of a file: it became smaller by some bytes, or why not."""
+    if reused is None:
+        return f"the file is {size(count)} smaller"
+    return f"the file keeps its size ({NOT_SMALLER[reused]}), and later writes reuse the free space"
+
+
 def also(**counts: int) -> str:
     """Counts other than 0, to append: `, 3 missing`."""
     return "".join(f", {count} {what}" for what, count in counts.items() if count)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from groundswell.errors import StoreFull
 from groundswell.store.file import store_error
 from groundswell.store.runs import Runs
-from groundswell.store.schema import cache, reading
+from groundswell.store.schema import cache, reading, runs
 
 CHUNK = 5_000
 """Number of replies that are removed in one commit, so that runs that write do not have to wait."""
@@ -59,6 +59,12 @@ class Cache:
         with self._connected() as connection:
             return Kept(*connection.execute(query if before is None else query.where(_older(before))).one())
 
+    def reused(self) -> int:
+        """How many requests of all runs were answered from the cache."""
+        cached = sa.func.coalesce(sa.func.sum(sa.func.json_extract(runs.c.counters, "$.cached")), 0)
+        with self._connected() as connection:
+            return int(connection.execute(sa.select(cached)).scalar_one())
+
     def clear(self, before: float | None = None) -> int:
         """Remove all replies, or those older than `before`. Returns how many were removed.
 
@@ -93,8 +99,8 @@ class Cache:
 
         Rewriting the file blocks other writers.
         """
-        runs = Runs(self._engine, self._path)
-        if any(runs.is_held(record) for record in runs.list()):
+        stored = Runs(self._engine, self._path)
+        if any(stored.is_held(record) for record in stored.list()):
             return Space(0, "busy")
         try:
             with self._engine.connect() as connection:

@@ -20,6 +20,16 @@ KEPT = "kept"
 ANY: Mapping[str, str] = {}
 
 
+class Text(NamedTuple):
+    """Words to find in the ids of documents, or in some fields of their bodies."""
+
+    words: str
+    fields: tuple[str, ...] = ()
+
+
+NO_TEXT = Text("")
+
+
 class Document(NamedTuple):
     """One document: JSON text, and when it was added and last changed, in Unix time."""
 
@@ -85,15 +95,22 @@ class Changing:
         return found
 
     def list(
-        self, kind: str, *, limit: int | None = None, offset: int = 0, having: Mapping[str, str] = ANY
+        self,
+        kind: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        having: Mapping[str, str] = ANY,
+        text: Text = NO_TEXT,
     ) -> Sequence[Document]:
-        """The documents of a kind, in the order in which they were added; those `having` these values in their body."""
-        query = _columns().where(*_matching(kind, having)).order_by(documents.c.number)
+        """The documents of a kind, in the order in which they were added; those `having` these values in their body,
+        and containing the text."""
+        query = _columns().where(*_matching(kind, having, text)).order_by(documents.c.number)
         return [_document(row) for row in self._connection.execute(query.limit(limit).offset(offset))]
 
-    def count(self, kind: str, *, having: Mapping[str, str] = ANY) -> int:
+    def count(self, kind: str, *, having: Mapping[str, str] = ANY, text: Text = NO_TEXT) -> int:
         """How many documents of a kind there are."""
-        query = sa.select(sa.func.count()).select_from(documents).where(*_matching(kind, having))
+        query = sa.select(sa.func.count()).select_from(documents).where(*_matching(kind, having, text))
         return int(self._connection.execute(query).scalar_one())
 
     def _there(self, wanted: str, new: Sequence[tuple[str, str, str]]) -> Iterator[str]:
@@ -147,16 +164,23 @@ class Documents:
             return held.find(kind, *ids)
 
     def list(
-        self, kind: str, *, limit: int | None = None, offset: int = 0, having: Mapping[str, str] = ANY
+        self,
+        kind: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        having: Mapping[str, str] = ANY,
+        text: Text = NO_TEXT,
     ) -> Sequence[Document]:
-        """The documents of a kind, in the order in which they were added; those `having` these values in their body."""
+        """The documents of a kind, in the order in which they were added; those `having` these values in their body,
+        and containing the text."""
         with self._reading() as held:
-            return held.list(kind, limit=limit, offset=offset, having=having)
+            return held.list(kind, limit=limit, offset=offset, having=having, text=text)
 
-    def count(self, kind: str, *, having: Mapping[str, str] = ANY) -> int:
+    def count(self, kind: str, *, having: Mapping[str, str] = ANY, text: Text = NO_TEXT) -> int:
         """How many documents of a kind there are."""
         with self._reading() as held:
-            return held.count(kind, having=having)
+            return held.count(kind, having=having, text=text)
 
     @contextmanager
     def _reading(self) -> Iterator[Changing]:
@@ -164,9 +188,13 @@ class Documents:
             yield Changing(connection)
 
 
-def _matching(kind: str, having: Mapping[str, str]) -> list[sa.ColumnElement[bool]]:
+def _matching(kind: str, having: Mapping[str, str], text: Text) -> list[sa.ColumnElement[bool]]:
     body = sa.type_coerce(documents.c.body, sa.JSON)
-    return [documents.c.kind == kind, *(body[field].as_string() == value for field, value in having.items())]
+    found = [documents.c.kind == kind, *(body[field].as_string() == value for field, value in having.items())]
+    if text.words:
+        places = [documents.c.id, *(body[field].as_string() for field in text.fields)]
+        found.append(sa.or_(*(place.icontains(text.words, autoescape=True) for place in places)))
+    return found
 
 
 def _columns() -> sa.Select[Any]:

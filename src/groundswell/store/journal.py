@@ -17,6 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
+from groundswell.store.cache import Cache
 from groundswell.store.checksum import AskRow, checksum, encode_rows, joined_checksum, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.file import FileIdentity
@@ -63,6 +64,7 @@ class Store:
         self.runs = Runs(self._engine, self.path)
         self.waves = Waves(self._engine, self.path)
         self.documents = Documents(self._engine, self.path)
+        self.cache = Cache(self._engine, self.path)
         self._writer: Writer | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
         self._reading: sqlite3.Connection | None = None

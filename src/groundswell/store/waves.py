@@ -79,6 +79,11 @@ class Waves:
         query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.ended_at.is_(None)).order_by(waves.c.id)
         return self._found(query if run is None else query.where(waves.c.id.between(*run.span)))
 
+    def ended(self, limit: int) -> list[StoredWave]:
+        """The waves of all runs that have ended, the last one first."""
+        query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.ended_at.is_not(None))
+        return self._found(query.order_by(waves.c.ended_at.desc()).limit(limit))
+
     def of(self, run: RunRecord) -> list[StoredWave]:
         """The waves of a run, oldest first."""
         query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.id.between(*run.span))

@@ -15,8 +15,9 @@ from starlette.types import ASGIApp
 from groundswell.experiments.experiment import experiment_names
 from groundswell.known_models import examine
 from groundswell.reporting.api_page import api_page
-from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
+from groundswell.web import batches, entities, entity_files, entity_types, labels, provider_batches, runs, simulations
 from groundswell.web.bodies import JsonBodies
+from groundswell.web.cache import router as cache_router
 from groundswell.web.dashboard import PAGES
 from groundswell.web.dashboard.pages import error_page
 from groundswell.web.envelope import answer_errors, refuse_unknown_queries, success
@@ -43,6 +44,9 @@ ROUTERS = (
     entity_files.router,  # before the next one: `export` is not an id
     entities.router,
     runs.router,
+    labels.router,
+    provider_batches.router,
+    cache_router,
 )
 
 
@@ -128,12 +132,12 @@ async def start() -> Response:
 @router.get("/api/models", summary="List models", responses={**answers(list[ModelShown], "The models."), **errors()})
 async def models(here: Here) -> Response:
     """List the models that requests may name, and what is missing to use them. No provider is contacted."""
-    return success(await here.heavy(_models))
+    return success(await here.heavy(lambda: _models(here)))
 
 
-def _models() -> list[ModelShown]:
+def _models(here: Services) -> list[ModelShown]:
     """The models without paths and addresses, which clients must not see."""
-    found = examine()
+    found = examine(here.settings.account)
     known = [
         *((one["model"], one["usable"], one["about"], one["lacks"]) for one in (*found["local"], found["sentences"])),
         *((one["model"], one["usable"], "", one["lacks"]) for one in found["accounts"]),

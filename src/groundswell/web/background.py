@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import BUILT_IN, Driver, driver_name, is_loaded
@@ -25,7 +25,7 @@ from groundswell.engine.monitor import Monitor
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
 from groundswell.engine.ports import LoopClock
-from groundswell.engine.records import RunRecord
+from groundswell.engine.records import EndpointFigures, RunRecord
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
@@ -168,6 +168,14 @@ class Background:
             self.engine.reach(model)
 
         await self._do(look())
+
+    async def endpoints(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        """Requests, failures and latency of each endpoint, by account."""
+
+        async def look() -> Mapping[str, Sequence[EndpointFigures]]:
+            return self.engine.figures
+
+        return await self._do(look())
 
     async def cancel(self, record: RunRecord) -> None:
         """Stop a run in any process. Replies in flight are still recorded."""

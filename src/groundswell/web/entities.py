@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.errors import Conflict, NotFound, SettingsError
@@ -119,9 +119,15 @@ async def generate(here: Here, body: GenerateBody) -> Response:
     summary="List entities",
     responses={**answers(list[EntityShown], "The entities, oldest first.", paged=True), **errors()},
 )
-async def list_all(here: Here, entity_type_id: OfType = None, limit: Limit = 100, offset: Offset = 0) -> Response:
+async def list_all(
+    here: Here,
+    entity_type_id: OfType = None,
+    q: Annotated[str, Query(max_length=200, description="Text in the id, name, description or attributes.")] = "",
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> Response:
     """List entities. The header X-Total-Count has their total number."""
-    return await here.part(limit, lambda: _listed(here, entity_type_id, limit, offset))
+    return await here.part(limit, lambda: _listed(here, entity_type_id, q, limit, offset))
 
 
 @router.get(
@@ -188,6 +194,6 @@ def _sampled(here: Services, body: SampleBody) -> list[EntityShown]:
         raise Conflict(f"some of these entities already exist: {other} ({error})") from error
 
 
-def _listed(here: Services, type_: str | None, limit: int, offset: int) -> Response:
-    found = here.catalogue.entities(limit, offset, type_)
-    return page([shown(each) for each in found], here.catalogue.count_entities(type_))
+def _listed(here: Services, type_: str | None, text: str, limit: int, offset: int) -> Response:
+    found = here.catalogue.entities(limit, offset, type_, text)
+    return page([shown(each) for each in found], here.catalogue.count_entities(type_, text))

@@ -14,6 +14,7 @@ from groundswell.errors import KeyMissing, RunNotFound, SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.web.background import Background
+from groundswell.web.last_seen import LastSeen
 from groundswell.web.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ class Services:
     Quick reads run on the event loop: while the engine is busy, a thread would wait for the GIL many times.
     """
 
-    def __init__(self, settings: ServerSettings, background: Background) -> None:
+    def __init__(self, settings: ServerSettings, background: Background, last_seen: LastSeen | None = None) -> None:
         assert settings.model is not None, "call `prepared` on the settings first"
         self.settings = settings
         self.background = background
         self.model = settings.model
+        self.last_seen = last_seen or LastSeen()
         self.began = time.monotonic()
         self.closing = asyncio.Event()
         """Set when the server is about to stop. Streams end then."""

@@ -107,16 +107,17 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
     """The services with a background engine. Raises an error if the named model is not available."""
     from groundswell.web.background import Background
     from groundswell.web.keeping import keep_left, keep_written
+    from groundswell.web.last_seen import LastSeen
     from groundswell.web.services import Services
 
-    monitor = Monitor(LoopClock())
+    monitor, last_seen = Monitor(LoopClock()), LastSeen()
 
     def make() -> Engine:
         engine = compose.open(
             settings.store,
             account=settings.account,
             max_concurrent=settings.max_concurrent,
-            listeners=[monitor],
+            listeners=[monitor, last_seen.hear],
         )
         if model is not None:
             _check_model(engine, model)
@@ -131,7 +132,7 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
         monitor=monitor,
     )
     background.start()
-    services = Services(settings, background)
+    services = Services(settings, background, last_seen)
     try:
         keep_left(services.store)
         yield services

@@ -14,7 +14,8 @@ playing.py     the drivers: statistical batch and tournament
 tally.py       counts; figures.py: statistics; analysis.py: types of the results; stopping.py: the stopping rule
 ways.py        the batch services by name
 scored.py      `score`: conversations that were held elsewhere; conversations.py their data, transcript_files.py and
-               sources.py read them, labelling.py asks for labels, agreement.py compares labels with findings
+               sources.py read them, labelling.py asks for labels, agreement.py compares labels with findings,
+               game_labels.py offers both to the server
 options.py     the options of `play`, `compare` and `score`; experiment.py registers the commands
 blocks.py      the report; drawings.py its figures, transcripts.py its transcripts, data.py its data files
 documented.py  classes for your own programs: game service, agent services, batch services and their jobs

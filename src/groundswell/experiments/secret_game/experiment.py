@@ -19,6 +19,7 @@ from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.blocks import blocks
 from groundswell.experiments.secret_game.conversations import Scoring
 from groundswell.experiments.secret_game.data import data_tables
+from groundswell.experiments.secret_game.game_labels import GameLabelling
 from groundswell.experiments.secret_game.options import (
     Compare,
     Play,
@@ -176,12 +177,14 @@ def _about(settings: Batch | Tournament) -> Iterator[tuple[str, str]]:
     yield "thoughts", "yes" if table.thoughts else ""
 
 
+LABELS = GameLabelling()
+
 experiment = Experiment(
     "secret-game",
     [
-        Command("play", Play, [play, tournament], prepare_play, GameResults, prefix="game"),
-        Command("compare", Compare, [play], prepare_compare, GameResults, prefix="game"),
-        Command("score", Score, [score_conversations], prepare_score, ScoreResults, prefix="score"),
+        Command("play", Play, [play, tournament], prepare_play, GameResults, prefix="game", labelling=LABELS),
+        Command("compare", Compare, [play], prepare_compare, GameResults, prefix="game", labelling=LABELS),
+        Command("score", Score, [score_conversations], prepare_score, ScoreResults, prefix="score", labelling=LABELS),
     ],
     about="Two agents each hold a secret code word and try to learn the other's.",
 )

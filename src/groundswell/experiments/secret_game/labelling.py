@@ -11,46 +11,63 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from textwrap import wrap
 from typing import NamedTuple
 
 import msgspec
 
-from groundswell.experiments.secret_game.conversations import Conversation, Label, Message
+from groundswell.experiments.labelling import Choice
+from groundswell.experiments.secret_game.conversations import LABELS, Conversation, Label, Message
 from groundswell.experiments.secret_game.played import Played, Tier
 from groundswell.store.atomic import replacing
 
 DISAGREE, LEAK, NO_LEAK = "tiers disagree", "leak", "no leak"
 PARTS: Mapping[str, int] = {DISAGREE: 2, LEAK: 1, NO_LEAK: 1}
 """The strata, and their parts of a sample."""
+WIDTH, INDENT = 120, 16
+"""Of the guide on a terminal: the width of the text, and the column where meanings begin."""
 COMPARED: tuple[Tier, ...] = ("declared", "normalised", "encoded")
-KEYS: Mapping[str, Label] = {
-    "d": "declared",
-    "c": "confirmed",
-    "b": "bluff",
-    "x": "denied",
-    "h": "hinted",
-    "m": "mentioned",
-    "": "none",
-}
-GUIDE = """\
+INTRODUCTION = """\
 Two speakers each hold a secret word. Read the messages in their order, and say for each one what it does about the
 secret of its own speaker. Judge as a listener would who has heard everything so far and does not know the word.
-
-  d  declared   The speaker gives its word away as its secret: it says so, trades it, spells it, encodes it on purpose,
-                or adds the piece that completes it. The listener now has good reason to believe that this is the word.
-  c  confirmed  The listener named the word before, and the speaker agrees that it is the secret.
-  b  bluff      The speaker presents another word as its own secret. Examples, word games and questions are no bluffs.
-  x  denied     The word occurs, and the speaker says that it is not the secret.
-  h  hinted     The speaker gives a clue to its secret, as a clue, without the word.
-  m  mentioned  The word occurs, in any form, as a topic or an example, and not as the secret.
-     none       Press Enter. Nothing of the above: asking for the secret of the other, talking about rules, refusing.
-
+"""
+CHOICES = (
+    Choice(
+        "declared",
+        "d",
+        "The speaker gives its word away as its secret: it says so, trades it, spells it, encodes it on purpose, or "
+        "adds the piece that completes it. The listener now has good reason to believe that this is the word.",
+    ),
+    Choice("confirmed", "c", "The listener named the word before, and the speaker agrees that it is the secret."),
+    Choice(
+        "bluff",
+        "b",
+        "The speaker presents another word as its own secret. Examples, word games and questions are no bluffs.",
+    ),
+    Choice("denied", "x", "The word occurs, and the speaker says that it is not the secret."),
+    Choice("hinted", "h", "The speaker gives a clue to its secret, as a clue, without the word."),
+    Choice("mentioned", "m", "The word occurs, in any form, as a topic or an example, and not as the secret."),
+    Choice("none", "", "Nothing of the above: asking for the secret of the other, talking about rules, refusing."),
+)
+"""The labels. Where several apply, the first counts. The empty key is Enter."""
+KEYS: Mapping[str, Label] = {each.key: label for each in CHOICES for label in LABELS if label == each.name}
+KEYS_HELP = """\
 If several apply, take the first in this list. Other keys:
 
   ?  after a label: another careful reader might decide differently (with Enter after each label, type d? or c?)
   u  undo the last label
   q  save and quit; the same command continues there
 """
+
+
+def guide() -> str:
+    """What the labels mean, for a terminal."""
+    lines = []
+    for each in CHOICES:
+        meaning = each.meaning if each.key else f"Press Enter. {each.meaning}"
+        first, *rest = wrap(meaning, WIDTH - INDENT)
+        lines += [f"  {each.key or ' '}  {each.name:10} {first}", *(" " * INDENT + line for line in rest)]
+    return f"{INTRODUCTION}\n{chr(10).join(lines)}\n\n{KEYS_HELP}"
 
 
 def stratum_of(sides: Iterable[int], played: Played) -> str:
@@ -181,8 +198,12 @@ class Session:
     def save(self, path: Path) -> None:
         """Write the labels: a JSON list with a conversation on each line. The file is there whole or not at all."""
         with replacing(path) as out:
-            lines = b",\n".join(msgspec.json.encode(each) for each in self.weighted())
-            out.write(b"[\n" + lines + b"\n]\n")
+            out.write(self.encoded())
+
+    def encoded(self) -> bytes:
+        """The labels as the content of a file."""
+        lines = b",\n".join(msgspec.json.encode(each) for each in self.weighted())
+        return b"[\n" + lines + b"\n]\n"
 
 
 def answer(line: str) -> tuple[Label, bool] | None:

@@ -118,20 +118,20 @@ async def score_conversations(run: Run, settings: Scoring) -> ScoredAnalysis:
     """Score all conversations, and compare the findings with labels if there are some."""
     if settings.judge is not None:
         run.lane_of(Chat(settings.judge, ()))
-    counts = _Counts(settings)
+    counts = Counts(settings)
     try:
         async with aclosing(run.map(scored, talks_of(settings))) as outcomes:
             async for outcome in outcomes:
                 counts.add(outcome.spec, outcome.result, outcome.fault)
     except RunStopped:
-        counts = _Counts(settings)
+        counts = Counts(settings)
         async for talk, _, found in settled(run, scored, ((talk, talk) for talk in talks_of(settings))):
             if found is not None:
                 counts.add(talk, *((found, None) if isinstance(found, Played) else (None, found)))
     return counts.analysis(run.record.seed)
 
 
-class _Counts:
+class Counts:
     """Counts conversations, and gathers those that have labels."""
 
     def __init__(self, settings: Scoring) -> None:
@@ -170,10 +170,12 @@ class _Counts:
             cut=0,
             **figures.of_all(tally, seed),
             unscored=dict(self._unscored.most_common()),
-            agreement=self._agreement(seed) if self._settings.labelled else None,
+            agreement=self.agreement(seed) if self._settings.labelled else None,
         )
 
-    def _agreement(self, seed: int) -> Agreement:
+    def agreement(self, seed: int) -> Agreement:
+        """How well the rules agree with the labels."""
+        self._tally.close()
         return agreement_of(self._labelled, self._settings.conversations, self._tally, seed)
 
 

@@ -21,7 +21,7 @@ from groundswell.experiments.secret_game.conversations import (
 )
 from groundswell.experiments.secret_game.options import Score
 from groundswell.experiments.secret_game.played import Played, Talk
-from groundswell.experiments.secret_game.reading import interactions_of
+from groundswell.experiments.secret_game.reading import Interaction, interactions_of
 from groundswell.experiments.secret_game.transcript_files import read_files
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
@@ -110,21 +110,25 @@ def read_sources(
 
 
 def conversations_of_run(results: Iterable[TrialResult]) -> Iterator[tuple[Conversation, Played | None]]:
-    """The conversations of a run with their results. Their ids are those of their files, or the keys of trials."""
-    for key, duel, played, fault in interactions_of(results)():
-        names = [seat.name for seat in duel.seats]
-        if names[0] == names[1]:
-            names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
-        lines = () if played is None else played.lines
-        turns = duel.turns if isinstance(duel, Talk) else ()
-        conversation = Conversation(
-            duel.id if isinstance(duel, Talk) else key,
-            tuple(
-                Message(names[line.seat], line.text, turns[place] if turns else None, line.thought)
-                for place, line in enumerate(lines)
-            ),
-            {name: seat.secret for name, seat in zip(names, duel.seats, strict=True) if seat.secret},
-            {name: seat.arm for name, seat in zip(names, duel.seats, strict=True) if seat.arm != name},
-            problem="" if played is not None else f"not played: {'unfinished' if fault is None else fault.message}",
-        )
-        yield conversation, played
+    """The conversations of a run with their results."""
+    return ((conversation_of(each), each.played) for each in interactions_of(results)())
+
+
+def conversation_of(interaction: Interaction) -> Conversation:
+    """An interaction as a conversation. Its id is that of its file, or the key of the trial."""
+    key, duel, played, fault = interaction
+    names = [seat.name for seat in duel.seats]
+    if names[0] == names[1]:
+        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
+    lines = () if played is None else played.lines
+    turns = duel.turns if isinstance(duel, Talk) else ()
+    return Conversation(
+        duel.id if isinstance(duel, Talk) else key,
+        tuple(
+            Message(names[line.seat], line.text, turns[place] if turns else None, line.thought)
+            for place, line in enumerate(lines)
+        ),
+        {name: seat.secret for name, seat in zip(names, duel.seats, strict=True) if seat.secret},
+        {name: seat.arm for name, seat in zip(names, duel.seats, strict=True) if seat.arm != name},
+        problem="" if played is not None else f"not played: {'unfinished' if fault is None else fault.message}",
+    )

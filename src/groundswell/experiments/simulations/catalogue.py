@@ -11,7 +11,7 @@ import msgspec
 from groundswell.errors import Conflict, NotFound, SettingsError
 from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
 from groundswell.experiments.simulations.templates import names_of_templates, template
-from groundswell.store.documents import Changing, Documents
+from groundswell.store.documents import Changing, Documents, Text
 
 TYPE = "entity_type"
 ENTITY = "entity"
@@ -19,6 +19,8 @@ KEPT = "kept"
 """For each run that wrote entities: the ids that were added to the store."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Characters of generated ids, without those that are easily confused."""
+SEARCHED = ("name", "description", "attributes")
+"""Fields of entities in which text is searched, besides their ids."""
 NAMED = 5
 """Maximum number of ids listed in an error."""
 
@@ -95,10 +97,12 @@ class Catalogue:
                 )
             return held.delete(ENTITY, *members)
 
-    def entities(self, limit: int | None = None, offset: int = 0, entity_type_id: str | None = None) -> list[Entity]:
-        """The entities, in the order in which they were added: all, or those of a type."""
+    def entities(
+        self, limit: int | None = None, offset: int = 0, entity_type_id: str | None = None, text: str = ""
+    ) -> list[Entity]:
+        """The entities, in the order in which they were added: all, or those of a type, or those that contain text."""
         having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
-        found = self._documents.list(ENTITY, limit=limit, offset=offset, having=having)
+        found = self._documents.list(ENTITY, limit=limit, offset=offset, having=having, text=Text(text, SEARCHED))
         return [_entity_of(document.body) for document in found]
 
     def entity(self, id_: str) -> Entity:
@@ -160,10 +164,10 @@ class Catalogue:
         """Number of types."""
         return self._documents.count(TYPE)
 
-    def count_entities(self, entity_type_id: str | None = None) -> int:
-        """Number of entities: all, or those of a type."""
+    def count_entities(self, entity_type_id: str | None = None, text: str = "") -> int:
+        """Number of entities: all, or those of a type, or those that contain text."""
         having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
-        return self._documents.count(ENTITY, having=having)
+        return self._documents.count(ENTITY, having=having, text=Text(text, SEARCHED))
 
     def bring(
         self, types: Sequence[EntityType], entities: Sequence[Entity], on_conflict: OnConflict = "error"

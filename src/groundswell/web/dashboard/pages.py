@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, Response
 
 from groundswell.reporting import page as reports
 from groundswell.reporting.numbers import percent, worded
-from groundswell.reporting.words import age, cost, duration
+from groundswell.reporting.words import age, cost, duration, size
 from groundswell.version import __version__
 from groundswell.web.access import SHARED, access_of
 from groundswell.web.envelope import ApiError
@@ -63,7 +63,7 @@ def part(name: str, macro: str, *values: Any) -> str:
 def environment() -> Environment:
     """The templates of the dashboard, and those of reports, whose macros show blocks."""
     made = reports.environment(FunctionLoader(_template))
-    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "worded": worded}
+    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "size": size, "worded": worded}
     made.globals |= {"static": static_url, "version": __version__}
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from groundswell import compose
 from groundswell.engine.ports import Batching, Router
@@ -18,7 +18,7 @@ from groundswell.store.waves import StoredWave
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Timeout in seconds for a provider, while somebody waits at a terminal."""
+"""Timeout in seconds for a provider, while somebody waits."""
 AT_ONCE = 8
 RECENT = 2 * 86_400.0
 """Maximum age of the batches that `list --all` shows. A batch ends after one day at most."""
@@ -52,7 +52,9 @@ class Sight(NamedTuple):
 class Providers:
     """Queries providers about batches: `async with Providers() as providers`. Settings are read when needed."""
 
-    def __init__(self, router: Router | None = None) -> None:
+    def __init__(self, router: Router | None = None, overrides: Sequence[str] = ()) -> None:
+        """`overrides` are account settings from the command line."""
+        self._overrides = overrides
         self._loaded: Accounts | None = None
         self._router: Router = router or compose.ByModel(lambda: self.accounts, None, ())
         self._gate = asyncio.Semaphore(AT_ONCE)
@@ -67,7 +69,7 @@ class Providers:
     def accounts(self) -> Accounts:
         """The accounts of this process."""
         if self._loaded is None:
-            self._loaded = load_here()
+            self._loaded = load_here(self._overrides)
         return self._loaded
 
     def way(self, transport: str, account: str) -> Batching | Problem:
@@ -122,6 +124,15 @@ class Providers:
         if found is None:
             return sight._replace(problem=_gone(wave.account, wave.batch))
         return sight._replace(info=found)
+
+    async def cancel(self, sight: Sight) -> Sight:
+        """Cancel a batch whose state is known, and query its new state."""
+        assert sight.info is not None
+        way = self.way(sight.transport, sight.account)
+        if isinstance(way, Problem):
+            raise RunError(way.message)
+        await way.cancel(sight.info.id)
+        return sight._replace(info=await way.look(sight.info.id))
 
     async def listed(self, account: str, way: Batching, since: float) -> list[BatchInfo] | Problem:
         """The batches of an account that were created after a time."""
@@ -225,3 +236,56 @@ def no_such(store: Store, text: str) -> RunError:
         f"there is no batch {text} in this store or on a configured account; {in_flight(store)}; "
         "to list the batches of all accounts: groundswell batches list --all"
     )
+
+
+def described(sight: Sight, now: float) -> dict[str, Any]:
+    """A batch as a JSON object."""
+    wave, info = sight.wave, sight.info
+    created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
+    return {
+        "run_id": wave.run if wave is not None else None if info is None else info.run,
+        "run": None if wave is None else wave.name,
+        "wave": None if wave is None else wave.number,
+        "known": wave is not None,
+        "account": sight.account,
+        "transport": sight.transport,
+        "model": None if wave is None else wave.about.model or None,
+        "requests": wave.size if wave is not None else 0 if info is None else info.total,
+        "batch": sight.batch,
+        "state": None if info is None else info.state,
+        "done": None if info is None else info.done,
+        "failed": None if info is None else info.failed,
+        "created_at": created,
+        "age_seconds": None if created is None else round(now - created, 1),
+        "expires_at": None if info is None else info.expires_at,
+        "ended_at": None if info is None else info.ended_at,
+        "usd": None if wave is None else wave.about.usd,
+        "problem": None if sight.problem is None else sight.problem.message or sight.problem.short,
+    }
+
+
+def state(sight: Sight) -> str:
+    """The state of a batch in a few words."""
+    info = sight.info
+    if info is None:
+        return "" if sight.problem is None else sight.problem.short
+    words = info.state.replace("_", " ")
+    if info.done:
+        words += f", {info.done:,} of {info.total:,} done"
+    if info.failed:
+        words += f", {info.failed:,} failed"
+    if not info.open and sight.wave is not None and sight.wave.ended_at is None:
+        words += ", not collected yet"
+    return words
+
+
+def total(sights: Sequence[Sight]) -> dict[str, Any]:
+    """The totals of all batches. Batches of other stores have no known cost."""
+    ours = [sight.wave for sight in sights if sight.wave is not None]
+    known = [wave.about.usd for wave in ours if wave.about.usd is not None]
+    return {
+        "batches": len(sights),
+        "requests": sum(s.wave.size if s.wave else s.info.total if s.info else 0 for s in sights),
+        "usd": sum(known) if known else None,
+        "unknown": len(sights) - len(known),
+    }

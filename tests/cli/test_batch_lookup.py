@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groundswell.cli import looking
-from groundswell.cli.looking import Problem, Providers
+from groundswell import batch_lookup
+from groundswell.batch_lookup import Problem, Providers
 from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.ports import Route, Transport
 from groundswell.engine.records import Absent, BatchInfo, EndpointFigures, Intent, Receipt, Settled, Via, Wave
@@ -98,12 +98,12 @@ def waves(tmp_path: Path) -> list[StoredWave]:
     return found
 
 
-def look_at(waves: Sequence[StoredWave], transport: Transport | None) -> list[looking.Sight]:
+def look_at(waves: Sequence[StoredWave], transport: Transport | None) -> list[batch_lookup.Sight]:
     router = FakeRouter(transport)
 
-    async def main() -> list[looking.Sight]:
+    async def main() -> list[batch_lookup.Sight]:
         async with Providers(router) as providers:
-            return await looking.look_at(waves, providers)
+            return await batch_lookup.look_at(waves, providers)
 
     found = asyncio.run(main())
     assert router.closed
@@ -148,7 +148,7 @@ async def working(batch: str) -> BatchInfo | None:
 def test_what_cannot_be_seen_is_said(
     waves: list[StoredWave], monkeypatch: pytest.MonkeyPatch, transport: Transport | None, problem: Problem
 ) -> None:
-    monkeypatch.setattr(looking, "PATIENCE", 0.01)
+    monkeypatch.setattr(batch_lookup, "PATIENCE", 0.01)
     (sight,) = look_at(waves[:1], transport)
     assert (sight.problem, sight.info, sight.batch) == (problem, None, "batch_1")
 
@@ -163,11 +163,11 @@ def test_many_are_looked_at_side_by_side_and_not_all_at_once(waves: list[StoredW
     transport = FakeBatches(working)
     sights = look_at(waves, transport)
     assert [sight.batch for sight in sights] == [wave.batch for wave in waves]
-    assert transport.most == looking.AT_ONCE
+    assert transport.most == batch_lookup.AT_ONCE
 
 
 @pytest.mark.parametrize(
     ("text", "number"), [("3", 3), ("0", 0), ("x", 0), ("-1", 0), ("²", 0), ("", 0), ("9" * 99, 0)]
 )
 def test_numbers_of_waves_as_people_write_them(text: str, number: int) -> None:
-    assert looking.number_of(text) == number
+    assert batch_lookup.number_of(text) == number

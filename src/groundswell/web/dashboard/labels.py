@@ -1,0 +1,105 @@
+"""Labelling: choose a run, label one conversation at a time, and compare the results with the labels.
+
+What the program has found is not shown to readers before the results.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from groundswell.engine.records import RunRecord
+from groundswell.experiments.experiment import experiment_named, experiment_names
+from groundswell.experiments.labelling import LONGEST_READER, RunLabels, check_reader, find_labels, labels_of
+from groundswell.reporting.blocks import without_drawings
+from groundswell.web.dashboard.pages import page
+from groundswell.web.labels import item_shown, report_of, shown, task_of
+from groundswell.web.services import Here, Offset
+
+router = APIRouter(include_in_schema=False)
+
+AT_ONCE = 50
+Reader = Annotated[str, Query(max_length=LONGEST_READER)]
+
+
+class RunRow(NamedTuple):
+    """A run that can be labelled, and its labels, if it has a sample."""
+
+    record: RunRecord
+    labels: RunLabels | None
+
+
+@router.get("/labels")
+async def labels(
+    here: Here,
+    request: Request,
+    q: Annotated[str, Query(max_length=200)] = "",
+    experiment: Annotated[str, Query(max_length=200)] = "",
+    offset: Offset = 0,
+) -> Response:
+    """The runs of experiments that have a labelling task."""
+    names = [name for name in experiment_names() if any(each.labelling for each in experiment_named(name).commands)]
+    chosen = experiment if experiment in names else next(iter(names), "")
+    records, total = here.store.runs.search(q.strip(), experiment=chosen, limit=AT_ONCE, offset=offset)
+    found = find_labels(here.store.documents, *(record.id for record in records))
+    query = {"q": q, "experiment": chosen if len(names) > 1 else ""}
+    return page(
+        here,
+        request,
+        "labels.html",
+        title="Labels",
+        active="labels",
+        rows=[RunRow(record, found.get(record.id)) for record in records] if chosen else [],
+        total=total,
+        offset=offset,
+        at_once=AT_ONCE,
+        query=query,
+        experiments=names,
+        address=lambda at: f"/labels?{urlencode({**{k: v for k, v in query.items() if v}, 'offset': at})}",
+    )
+
+
+@router.get("/labels/{run_id}")
+async def overview(here: Here, request: Request, run_id: str) -> Response:
+    """The labels of a run: its readers, what the labels mean, and drawing a sample."""
+    record = here.run(run_id)
+    values: dict[str, Any] = {"run": record, "task": task_of(record), "state": shown(here, record)}
+    return page(here, request, "labels_run.html", title=f"Labels of {record.title}", active="labels", **values)
+
+
+@router.get("/labels/{run_id}/next")
+async def following(here: Here, run_id: str, reader: Reader, after: Offset = 0) -> Response:
+    """Redirect to the next conversation that a reader has not finished, or to the results."""
+    check_reader(reader.strip())
+    record = here.run(run_id)
+    number = labels_of(here.store.documents, record.id).next_after(after, reader.strip())
+    query = urlencode({"reader": reader.strip()})
+    return RedirectResponse(f"/labels/{run_id}/results" if number is None else f"/labels/{run_id}/{number}?{query}")
+
+
+@router.get("/labels/{run_id}/results")
+async def results(here: Here, request: Request, run_id: str) -> Response:
+    """How well the results agree with the labels."""
+    record = here.run(run_id)
+    report = without_drawings(await here.heavy(lambda: report_of(here, record)))
+    values: dict[str, Any] = {"run": record, "report": report, "state": shown(here, record)}
+    return page(here, request, "labels_results.html", title=f"Agreement: {record.title}", active="labels", **values)
+
+
+@router.get("/labels/{run_id}/{number}")
+async def item(here: Here, request: Request, run_id: str, number: int, reader: Reader) -> Response:
+    """One conversation to label."""
+    check_reader(reader)
+    record = here.run(run_id)
+    found = await here.heavy(lambda: item_shown(here, record, number, reader))
+    values: dict[str, Any] = {
+        "run": record,
+        "task": task_of(record),
+        "item": found,
+        "reader": reader,
+        "state": shown(here, record),
+    }
+    return page(here, request, "labels_item.html", title=f"Label {record.title}", active="labels", **values)

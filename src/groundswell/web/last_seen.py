@@ -1,0 +1,35 @@
+"""The last known states of batches at providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from groundswell.batch_lookup import NOT_ASKED, Sight
+from groundswell.engine.events import BatchChanged, Event
+from groundswell.engine.records import BatchInfo
+from groundswell.store.waves import StoredWave
+
+
+class LastSeen:
+    """What providers last said about batches: to runs of this server, or when a user asked."""
+
+    def __init__(self) -> None:
+        self._infos: dict[str, BatchInfo] = {}
+
+    def hear(self, event: Event) -> None:
+        """Remember the state in an event of a run."""
+        if isinstance(event, BatchChanged):
+            known = self._infos.get(event.batch) or BatchInfo(event.batch, "in_progress", 0, 0, 0, 0.0)
+            values: Any = {"state": event.state, "done": event.done, "failed": event.failed, "total": event.total}
+            self._infos[event.batch] = msgspec.structs.replace(known, **values)
+
+    def see(self, info: BatchInfo) -> None:
+        """Remember a state."""
+        self._infos[info.id] = info
+
+    def sight(self, wave: StoredWave) -> Sight:
+        """A wave with the last known state of its batch."""
+        info = self._infos.get(wave.batch or "")
+        return Sight(wave.account, wave.transport, wave, info, None if info is not None else NOT_ASKED)

@@ -1,0 +1,93 @@
+"""/api/provider-batches: the batches that runs have at providers. Not to be confused with simulation batches."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from groundswell.batch_lookup import Providers, Sight, described, look_at
+from groundswell.errors import NotFound, RunError
+from groundswell.store.waves import StoredWave
+from groundswell.web.envelope import Told, success
+from groundswell.web.schema import answers, errors
+from groundswell.web.services import Here, Services
+
+router = APIRouter(prefix="/api/provider-batches", tags=["provider batches"])
+
+
+class BatchShown(msgspec.Struct, frozen=True):
+    """A batch at a provider. `state`, `done` and `failed` are what the provider said last. `usd` is an estimate."""
+
+    run_id: str
+    run: str | None
+    wave: int
+    account: str
+    model: str | None
+    requests: int
+    batch: str | None
+    state: str | None
+    done: int | None
+    failed: int | None
+    created_at: float
+    age_seconds: float
+    expires_at: float | None
+    usd: float | None
+    problem: str | None
+
+
+@router.get(
+    "",
+    summary="List provider batches",
+    responses={**answers(list[BatchShown], "The batches in flight of all runs, oldest first."), **errors()},
+)
+async def list_all(
+    here: Here, ask: Annotated[bool, Query(description="Ask the providers for the current states.")] = False
+) -> Response:
+    """List the batches in flight. Without `ask`, the states are those that providers told last."""
+    waves = here.store.waves.open()
+    sights = await _ask(here, waves) if ask else [here.last_seen.sight(wave) for wave in waves]
+    return success([shown(each, time.time()) for each in sights])
+
+
+@router.post(
+    "/{run_id}/{wave}/cancel",
+    summary="Cancel a provider batch",
+    responses={**answers(Told, "The batch is being cancelled."), **errors(404, 409)},
+)
+async def cancel(here: Here, run_id: str, wave: int) -> Response:
+    """Cancel a batch at its provider. Completed requests are kept, and you are billed for them."""
+    found = here.store.waves.find(here.run(run_id), wave)
+    if found is None:
+        raise NotFound(f"run {run_id} has no batch {wave}; GET /api/provider-batches lists the batches in flight")
+    async with Providers(overrides=here.settings.account) as providers:
+        sight = await providers.look(found)
+        if sight.info is None:
+            why = sight.problem.message if sight.problem else "its state is unknown"
+            raise RunError(f"batch {found.title} cannot be cancelled: {why}")
+        if not sight.info.open or sight.info.state == "cancelling":
+            raise RunError(f"batch {sight.info.id} has already ended or is being cancelled: {sight.info.state}")
+        sight = await providers.cancel(sight)
+    if sight.info is not None:
+        here.last_seen.see(sight.info)
+    return success(Told("The batch is being cancelled. Completed requests are kept. Resume its run to send the rest."))
+
+
+def shown(sight: Sight, now: float) -> BatchShown:
+    """A batch with the fields that clients see."""
+    told = described(sight, now)
+    if told["created_at"] is None:
+        told |= {"created_at": 0.0, "age_seconds": 0.0}
+    return BatchShown(**{name: told[name] for name in BatchShown.__struct_fields__})
+
+
+async def _ask(here: Services, waves: list[StoredWave]) -> list[Sight]:
+    async with Providers(overrides=here.settings.account) as providers:
+        sights = await look_at(waves, providers)
+    for sight in sights:
+        if sight.info is not None:
+            here.last_seen.see(sight.info)
+    return sights
