@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -82,6 +83,10 @@ LETTER = 0.066
 """Approximate width of a letter of a label in inches."""
 
 
+_DRAWING = RLock()
+"""Settings of matplotlib belong to the process, so only one thread may draw at a time."""
+
+
 def svg_of(block: Figure) -> str:
     """Draw a figure with placeholder colours. The output is deterministic."""
     with _matplotlib():
@@ -101,7 +106,7 @@ def _matplotlib() -> Iterator[None]:
     """matplotlib's defaults with our settings, without warnings about missing glyphs."""
     import matplotlib
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
+    with _DRAWING, matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         warnings.filterwarnings("ignore", "Matplotlib currently does not support")
         matplotlib.rcdefaults()
