@@ -66,6 +66,7 @@ LONG = 100
 MOST_TOKENS = 4_000
 """Longer texts are compared by lines, and even longer ones are not compared."""
 LABEL = 40
+ADJUSTED = "In all tables, p-values are adjusted for all differences (Holm)."
 CHANGES = {"share": "share_change", "number": "change"}
 
 
@@ -332,7 +333,7 @@ def _tables(found: Sequence[Compared], names: Sequence[str]) -> Iterator[Table]:
             title=some[0].title,
             columns=columns,
             rows=[_row(each) for each in some],
-            caption=f"Differences to {names[0]}, with 95% intervals; p-values are adjusted for all differences (Holm).",
+            caption="" if seen[1:] else f"Differences to {names[0]} with 95% intervals. {ADJUSTED}",
             brief=not seen[1:] or any(found.excludes_zero for each in some for found in each.differences),
         )
 
