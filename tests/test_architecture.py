@@ -70,6 +70,7 @@ HEAVY = {
     "statsmodels",
     "polars",
     "matplotlib",
+    "bokeh",
     "torch",
     "fastapi",
     "uvicorn",
