@@ -122,7 +122,7 @@ def _layout(canvas: Canvas) -> Model:
     content: list[Model] = [_row(row, panels) for row in rows]
     for legend in canvas.legends:
         if len(rows[0]) == 1:
-            panels[0].plot.add_layout(_legend(panels[0].plot, legend), "above")
+            panels[0].plot.add_layout(_legend(panels[0].plot, legend, panels[0].left), "above")
         else:
             content.insert(0, _legend_row(legend))
     top, bottom = max(axes.get_position().y1 for axes in shown), min(axes.get_position().y0 for axes in shown)
@@ -162,8 +162,9 @@ def _row(row: Sequence[Axes], panels: list[_Panel]) -> Model:
     first = row[0]
     labels = [words for _, words in _labels(first, "y", 0)]
     wraps = max(map(len, labels), default=0) <= SHORT_LABEL
-    made = [_Panel(axes, panels, first if wraps and _lacks_labels(axes, first) else axes) for axes in row]
-    panels += made
+    for axes in row:
+        panels.append(_Panel(axes, panels, first if wraps and _lacks_labels(axes, first) else axes))
+    made = panels[-len(row) :]
     if len(made) == 1:
         return made[0].plot
     for panel in made:
@@ -337,8 +338,8 @@ class _Panel:
             self._add_legend(legend)
         self._add_tools()
         names = [words for _, words in _labels(labelled_as, "y", 0)]
-        left = 8 + 12 * LETTER_WIDTH * max(map(len, names), default=0) + (20 if axes.get_ylabel() else 0)
-        around = left + self._borders["right"]
+        self.left = 8 + 12 * LETTER_WIDTH * max(map(len, names), default=0) + (20 if axes.get_ylabel() else 0)
+        around = self.left + self._borders["right"]
         self.least_width = round(around + max(NARROW_FRAME if names else 0, self._least_frame()))
         self.width = self._size[0] + around
         self.plot.min_width = self.least_width
@@ -461,10 +462,16 @@ class _Panel:
         return [(float(x), float(y)) for x, y in pairs]
 
     def _row(
-        self, glyph: str, row: dict[str, Any], *, level: str = "glyph", hovered: bool = False, **names: str
+        self,
+        glyph: str,
+        row: dict[str, Any],
+        *,
+        level: str = "glyph",
+        hovered: bool = False,
+        ranges: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """Add one mark. Equal glyphs in a row become one model, because every model costs milliseconds."""
-        key = (glyph, tuple(row), hovered, tuple(names.items()))
+        key = (glyph, tuple(row), hovered, ranges)
         if level in self._waiting and self._waiting[level][0] != key:
             self._flush(level)
         self._waiting.setdefault(level, (key, []))[1].append(row)
@@ -526,8 +533,8 @@ class _Panel:
         if len(set(texts)) == 1:
             self._row("MultiLine", {**whole, **hit, "text": texts[0]}, level="underlay", hovered=True)
         elif texts:
-            columns = {"x": path[0], "y": path[1], "text": list(texts)}
-            self._series(columns, _bokeh().Line(x="x", y="y", **hit), "underlay", hovered=True)
+            hits = {"x": path[0], "y": path[1], "text": list(texts)}
+            self._series(hits, _bokeh().Line(x="x", y="y", **hit), "underlay", hovered=True)
 
     def _add_scatter(self, drawn: PathCollection) -> None:
         """The points of a scatter plot, each with its own size and colour."""
@@ -626,8 +633,6 @@ class _Panel:
 
     def _add_texts(self) -> None:
         """Texts. Those at data move with it; those outside keep their distance from the frame."""
-        models = _bokeh()
-
         for text in self.axes.texts:
             if not text.get_visible() or not text.get_text().strip():
                 continue
@@ -678,7 +683,7 @@ class _Panel:
             self.plot.extra_y_ranges = {BESIDE: models.Range1d(0, 1, bounds=(0, 1), min_interval=1)}
             self._borders["above"] = max(self._borders["above"], distance + _pixels(text) if is_top else 0)
             self._zoomed = "height" if self._zoomed != "width" else "width"
-        self._row("Text", {**columns, **_written(text)}, level="annotation", **ranges)
+        self._row("Text", {**columns, **_written(text)}, level="annotation", ranges=tuple(ranges.items()))
 
     def _add_legend(self, drawn: DrawnLegend) -> None:
         """The legend of the axes: inside where it is drawn, or above."""
@@ -808,8 +813,8 @@ def _symbol(drawn: PathCollection) -> str:
     return "circle"
 
 
-def _legend(plot: Model, drawn: DrawnLegend) -> Model:
-    """A legend with the same entries. Its tag is its number of columns on a phone."""
+def _legend(plot: Model, drawn: DrawnLegend, left: float = 0.0) -> Model:
+    """A legend with the same entries. Its tag is its number of columns on a phone, where it starts at `left`."""
     models = _bokeh()
 
     texts = drawn.get_texts()
@@ -821,7 +826,8 @@ def _legend(plot: Model, drawn: DrawnLegend) -> Model:
     size = _pixels(texts[0]) if texts else SMALLEST
     widths = [40 + LETTER_WIDTH * size * len(text.get_text()) for text in texts]
     columns = max(1, len(items))
-    narrow = columns if sum(widths) <= NARROW_SCREEN else max(1, int(NARROW_SCREEN // max(widths)))
+    room = NARROW_SCREEN - left
+    narrow = columns if sum(widths) <= room else max(1, int(room // max(widths, default=1)))
     title = drawn.get_title().get_text()
     return models.Legend(
         items=items,
