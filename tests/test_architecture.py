@@ -71,6 +71,7 @@ HEAVY = {
     "statsmodels",
     "polars",
     "matplotlib",
+    "bokeh",
     "torch",
     "fastapi",
     "uvicorn",
