@@ -71,7 +71,6 @@ HEAVY = {
     "statsmodels",
     "polars",
     "matplotlib",
-    "bokeh",
     "torch",
     "fastapi",
     "uvicorn",

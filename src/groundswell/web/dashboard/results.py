@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Request
@@ -17,6 +17,7 @@ from groundswell.errors import GroundswellError
 from groundswell.experiments.experiment import command_of_run, results_of
 from groundswell.reporting.blocks import PARTS, Block, Figure, Part, Report, Table, cells_as_columns
 from groundswell.reporting.figures import on_page, on_paper, svg_of
+from groundswell.reporting.interactive import chart_of
 from groundswell.store.tables import csv_text
 from groundswell.web import events
 from groundswell.web.dashboard.pages import page, part
@@ -186,19 +187,10 @@ async def chart_response(here: Services, found: ReadyReport, name: str) -> Respo
     block = _block(found.report, name)
     if not isinstance(block, Figure) or name not in found.drawn:
         raise ApiError(404, f"there is no figure {name[:100]!r}")
-    data = await here.heavy(lambda: chart_data(block))
+    data = await here.heavy(lambda: chart_of(block))
     if data is None:
         return Response(status_code=204)
     return Response(msgspec.json.encode(data), media_type="application/json")
-
-
-def chart_data(block: Figure) -> dict[str, Any] | None:
-    """A figure as an interactive chart; None if it has none, or if the package for charts is not installed."""
-    try:
-        from groundswell.reporting.interactive import chart_of
-    except ImportError:
-        return None
-    return chart_of(block)
 
 
 def file_response(found: ReadyReport, file: str) -> Response:

@@ -92,7 +92,11 @@
     },
     { rootMargin: "400px" },
   );
-  for (const element of document.querySelectorAll("div.chart[data-chart]")) observer.observe(element);
+  function watch(part) {
+    for (const element of part.querySelectorAll("div.chart[data-chart]")) observer.observe(element);
+  }
+  watch(document);
+  document.addEventListener("partchange", (event) => watch(event.detail)); // a stream brought new charts
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showAgain);
   document.addEventListener("themechange", showAgain);
 })();
