@@ -42,6 +42,11 @@ def visit(api: Api, _chromium: Any) -> Iterator[Any]:
         context.close()
 
 
+def complaints(seen: Opened) -> list[str]:
+    """Everything on the console, except what Bokeh says about its log level."""
+    return [each for each in seen.complaints if "setting log level" not in each]
+
+
 def test_a_report_arrives_without_a_reload(visit: Any, runs: tuple[str, str]) -> None:
     seen: Opened = visit(f"/runs/{runs[0]}/results")
     seen.page.wait_for_selector("#part-run")
@@ -49,7 +54,9 @@ def test_a_report_arrives_without_a_reload(visit: Any, runs: tuple[str, str]) ->
     seen.page.get_by_role("link", name="Run details").click()
     assert seen.page.url.endswith("#part-run")
     assert seen.page.locator(".chart svg").count() > 3
-    assert seen.complaints == []
+    seen.page.locator("#leak-rates").scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#leak-rates .chart-interactive")  # charts that a stream brought are upgraded, too
+    assert complaints(seen) == []
     assert seen.blocked == []
 
 
@@ -60,7 +67,7 @@ def test_markup_of_models_and_users_is_text(visit: Any, runs: tuple[str, str], w
     assert seen.text().count(MARKUP) >= 2
     assert seen.page.locator("main img, main script").count() == 0
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert seen.complaints == []
+    assert complaints(seen) == []
 
 
 def test_runs_are_selected_and_compared(visit: Any, runs: tuple[str, str]) -> None:
@@ -79,7 +86,7 @@ def test_runs_are_selected_and_compared(visit: Any, runs: tuple[str, str]) -> No
     seen.page.wait_for_selector("#part-run")
     assert seen.page.url.endswith(f"/compare?run={runs[0]}&run={runs[1]}")
     assert "Settings that differ" in seen.text()
-    assert seen.complaints == []
+    assert complaints(seen) == []
 
 
 def test_a_comparison_begins_with_the_keyboard_and_a_search(visit: Any, runs: tuple[str, str]) -> None:
@@ -93,4 +100,4 @@ def test_a_comparison_begins_with_the_keyboard_and_a_search(visit: Any, runs: tu
     seen.page.wait_for_selector("#part-run")
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert seen.page.locator("main img, main script").count() == 0
-    assert seen.complaints == []
+    assert complaints(seen) == []
