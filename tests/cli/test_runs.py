@@ -1,4 +1,4 @@
-"""`groundswell runs`: list, show, resume, cancel, delete, export, fork."""
+"""`groundswell runs`: list, show, compare, resume, cancel, delete, export, fork."""
 
 from __future__ import annotations
 
@@ -129,6 +129,21 @@ def test_show_trial_as_json(cli: CommandLine) -> None:
 def test_a_trial_key_must_fit_one_trial(cli: CommandLine, key: str, told: str) -> None:
     cli.run("trials=2")
     assert told in cli("runs", "show", "r", "--trial", key, status=1).stderr
+
+
+def test_compare_shows_the_settings_that_differ(cli: CommandLine) -> None:
+    cli.run("trials=2", name="few")
+    cli.run("trials=3", name="many")
+    told = cli("runs", "compare", "few", "many").stdout
+    assert "Settings that differ\nsetting  A: few  B: many\ntrials   2       3" in told
+    blocks = {block["id"]: block for block in cli.json("runs", "compare", "few", "many")["blocks"]}
+    assert blocks["settings"]["rows"] == [["trials", "2", "3"]]
+
+
+def test_compare_needs_two_different_runs(cli: CommandLine) -> None:
+    cli.run(name="r")
+    assert "give 2 to 8 different runs to compare, not 1" in cli("runs", "compare", "r", "r", status=2).stderr
+    assert "no run 'nobody'" in cli("runs", "compare", "r", "nobody", status=1).stderr
 
 
 def test_resuming_a_finished_run_prints_the_same_object(cli: CommandLine) -> None:

@@ -20,6 +20,8 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 from groundswell.stats import compare
 from groundswell.stats.compare import (
     Association,
+    Difference,
+    Ends,
     association,
     benjamini_hochberg,
     cohens_h,
@@ -28,8 +30,9 @@ from groundswell.stats.compare import (
     holm,
     matched_odds,
     mcnemar,
+    reported_difference,
 )
-from groundswell.stats.rates import Paired, Rate
+from groundswell.stats.rates import Paired, Rate, wilson
 from tests.properties import examples
 
 RATES = st.integers(1, 80).flatmap(lambda n: st.integers(0, n).map(lambda k: Rate(k, n)))
@@ -261,3 +264,95 @@ def test_cohens_h_is_that_of_statsmodels(one: float, other: float) -> None:
     assert cohens_h(one, other) == pytest.approx(proportion.proportion_effectsize(one, other), abs=1e-9)
     assert cohens_h(one, other) == pytest.approx(-cohens_h(other, one))
     assert abs(cohens_h(one, other)) <= pi + 1e-9
+
+
+ENDS = st.tuples(st.floats(-50, 50), st.floats(0, 20), st.floats(0, 20))
+"""A value, and how far its interval reaches below and above it."""
+
+
+def ends_of(found: Difference) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+@given(RATES, RATES)
+def test_reported_wilson_intervals_give_newcombes(one: Rate, other: Rate) -> None:
+    """With Wilson's intervals of both shares, the reported difference has the interval of Newcombe's method 10."""
+    assert one.value is not None
+    assert other.value is not None
+    found = reported_difference(one.value, wilson(*one), other.value, wilson(*other), bound=1.0)
+    assert (found.low, found.high) == pytest.approx(difference(one, other))
+
+
+def test_a_reported_difference_by_hand() -> None:
+    """10 (8 to 13) and 6 (5 to 9): 4 - sqrt(2² + 3²) and 4 + sqrt(3² + 1²)."""
+    found = reported_difference(10, (8, 13), 6, (5, 9))
+    assert (found.value, found.low, found.high) == pytest.approx((4, 4 - 13**0.5, 4 + 10**0.5))
+    assert found.excludes_zero
+    assert found.p == pytest.approx(2 * stats.norm.sf(1.959964 * 4 / 13**0.5), rel=1e-5)
+
+
+@given(ENDS, ENDS)
+def test_what_must_hold_of_reported_differences(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> None:
+    (one, below, above), (other, under, over) = first, second
+    found = reported_difference(one, (one - below, one + above), other, (other - under, other + over))
+    mirrored = reported_difference(other, (other - under, other + over), one, (one - below, one + above))
+    low, high = ends_of(found)
+    assert low <= found.value <= high
+    assert (mirrored.value, *ends_of(mirrored)) == (-found.value, -high, -low)
+    assert found.value - low >= max(below, over) - 1e-9
+    assert found.p == mirrored.p
+    if abs(found.p - 0.05) > 1e-6:
+        assert found.excludes_zero == (found.p < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("its", "others", "low", "high"),
+    [
+        ((None, 13.0), (5.0, 9.0), None, 4 + 10**0.5),
+        ((8.0, 13.0), (5.0, None), None, 4 + 10**0.5),
+        ((8.0, None), (5.0, 9.0), 4 - 13**0.5, None),
+        ((None, None), (None, None), None, None),
+    ],
+    ids=["low of the first", "high of the second", "high of the first", "all"],
+)
+def test_unbounded_ends_stay_unbounded(its: Ends, others: Ends, low: float | None, high: float | None) -> None:
+    found = reported_difference(10, its, 6, others)
+    assert found.low == pytest.approx(low)
+    assert found.high == pytest.approx(high)
+    assert (found.p == 1.0) == (low is None)
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize(("n", "m"), [(120, 120), (150, 400), (200, 1_000)])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_coverage_of_reported_differences_of_shares(share: float, n: int, m: int, effect: float) -> None:
+    """The exact coverage over all outcomes of two runs, with the intervals of reports on more than 100 trials."""
+    passed, others = np.arange(n + 1), np.arange(m + 1)
+    weights = np.outer(stats.binom.pmf(passed, n, share), stats.binom.pmf(others, m, share + effect))
+    covered = 0.0
+    for i, j in np.argwhere(weights > 1e-7):
+        one, other = Rate(int(i), n), Rate(int(j), m)
+        found = reported_difference(i / n, one.interval(), j / m, other.interval(), bound=1.0)
+        low, high = ends_of(found)
+        covered += weights[i, j] * (low <= -effect <= high)
+    assert 0.93 <= covered <= 0.97
+
+
+def test_coverage_of_reported_differences_of_means() -> None:
+    """2,000 pairs of runs with 20 and 60 values of different spread, and Student's interval of each mean."""
+    random, covered = np.random.default_rng(5), 0
+    quantiles = {n: stats.t.ppf(0.975, n - 1) for n in (20, 60)}
+    for _ in range(2_000):
+        ends = []
+        for mean, spread, n in ((3.0, 2.0, 20), (1.0, 0.7, 60)):
+            values = random.normal(mean, spread, n)
+            half = quantiles[n] * values.std(ddof=1) / n**0.5
+            ends.append((values.mean(), (values.mean() - half, values.mean() + half)))
+        found = reported_difference(*ends[0], *ends[1])
+        low, high = ends_of(found)
+        covered += low <= 2.0 <= high
+    assert 0.94 <= covered / 2_000 <= 0.97

@@ -224,6 +224,33 @@ def verify(flags: StoreFlags, run: RunName) -> None:
 
 
 @app.add()
+def compare(
+    flags: StoreFlags,
+    runs: Annotated[
+        list[str],
+        Meta(description="Ids or names of two to eight runs. All are compared with the first."),
+        Flag(argument=True, metavar="RUN...", completes="runs"),
+    ],
+) -> None:
+    """Compare runs: settings that differ, and differences of all figures that their reports share, with intervals."""
+    from groundswell.cli.reports import print_findings
+    from groundswell.experiments.comparison import check_compared, compared_run, comparison
+    from groundswell.reporting.blocks import plain
+
+    with opened(flags.store) as store:
+        records = [store.runs.get(run) for run in runs]
+        check_compared([record.id for record in records])
+        for record in records:
+            load_driver_of(record)
+        with output.working("reading the results"):
+            found = comparison([compared_run(store, record) for record in records])
+    if flags.json:
+        output.print_json(plain(found))
+    else:
+        print_findings(Results(Path()), found)
+
+
+@app.add()
 def cancel(flags: StoreFlags, run: RunName) -> None:
     """Tell the process that executes a run to stop. Replies in flight are still recorded."""
     with opened(flags.store) as store:

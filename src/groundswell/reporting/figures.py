@@ -12,14 +12,16 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from groundswell.reporting.blocks import Estimate, Figure, RateFigure, Table
-from groundswell.reporting.numbers import percent
+from groundswell.reporting.numbers import interval, percent
 from groundswell.reporting.words import visible
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
@@ -78,12 +80,27 @@ NARROWEST = 0.6
 LONGEST = 26
 WIDTH = 7.4
 """Width of a figure in inches."""
+HOVER = "groundswell_hover"
+"""The attribute of an artist that has the texts of its points."""
 LETTER = 0.066
 """Approximate width of a letter of a label in inches."""
 
 
+_DRAWING = RLock()
+"""Settings of matplotlib belong to the process, so only one thread may draw at a time."""
+
+
 def svg_of(block: Figure) -> str:
     """Draw a figure with placeholder colours. The output is deterministic."""
+    out = io.StringIO()
+    with drawn(block) as canvas:
+        canvas.savefig(out, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return out.getvalue()
+
+
+@contextmanager
+def drawn(block: Figure) -> Iterator[Canvas]:
+    """The matplotlib figure of a block, drawn with placeholder colours, while our settings hold."""
     with _matplotlib():
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure as Canvas
@@ -91,9 +108,7 @@ def svg_of(block: Figure) -> str:
         canvas = Canvas(figsize=block.size)
         FigureCanvasSVG(canvas)
         block.draw(canvas)
-        out = io.StringIO()
-        canvas.savefig(out, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    return out.getvalue()
+        yield canvas
 
 
 @contextmanager
@@ -101,7 +116,7 @@ def _matplotlib() -> Iterator[None]:
     """matplotlib's defaults with our settings, without warnings about missing glyphs."""
     import matplotlib
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
+    with _DRAWING, matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         warnings.filterwarnings("ignore", "Matplotlib currently does not support")
         matplotlib.rcdefaults()
@@ -187,8 +202,25 @@ def _referred(value: str) -> list[str]:
     return [value[1:]] if re.fullmatch(r"#m?[0-9a-z]*[0-9a-f]{6,}", value) and not found else found
 
 
+def hover(artist: Artist, texts: Sequence[str]) -> None:
+    """Attach the texts that an interactive chart shows at the points of an artist, one per point.
+
+    An artist without texts shows its coordinates. Empty `texts` mean that it shows nothing.
+    """
+    setattr(artist, HOVER, [visible(text) for text in texts])
+
+
+def hover_texts(artist: Artist) -> list[str] | None:
+    """The texts that `hover` attached; None if there are none."""
+    found: list[str] | None = getattr(artist, HOVER, None)
+    return found
+
+
 class Point(NamedTuple):
-    """A value with its interval. An unbounded end is None."""
+    """A value with its interval. An unbounded end is None.
+
+    Interactive charts show `name`, the note and `interval` when the pointer is over the point.
+    """
 
     value: float | None
     low: float | None
@@ -197,6 +229,15 @@ class Point(NamedTuple):
     colour: str = BLUE
     marker: str = "o"
     bold: bool = True
+    interval: str = ""
+    name: str = ""
+
+    def text(self, label: str = "") -> str:
+        """What an interactive chart shows: `llama, declared: 12.0% (8.1% to 17.0%), 12/100`."""
+        value, _, rest = self.note.partition("  ")
+        names = ", ".join(filter(None, (label, self.name)))
+        interval = f" ({self.interval})" if self.low is not None and self.high is not None and self.interval else ""
+        return (f"{names}: " if names else "") + value + interval + (f", {rest.strip()}" if rest else "")
 
 
 class Group(NamedTuple):
@@ -232,7 +273,7 @@ def forest(figure: Canvas, groups: Sequence[Group], height: float, right: float 
     for group in groups:
         ticks.append(at + 0.19 * (len(group.points) - 1) / 2)
         for point in group.points:
-            whisker(axes, point, at)
+            whisker(axes, point, at, group.label)
             at += 0.19
         at += 0.1
     axes.set_ylim(at - 0.1, -0.19)
@@ -241,14 +282,17 @@ def forest(figure: Canvas, groups: Sequence[Group], height: float, right: float 
     return axes
 
 
-def whisker(axes: Axes, point: Point, at: float) -> None:
-    """One point with its interval, and its value on the right."""
+def whisker(axes: Axes, point: Point, at: float, label: str = "") -> None:
+    """One point with its interval, and its value on the right. `label` names it in interactive charts."""
     if point.value is not None:
         width = 1.8 if point.bold else 1.0
-        if point.low is not None and point.high is not None:
-            axes.plot([point.low, point.high], [at, at], color=point.colour, lw=width, solid_capstyle="butt")
+        ends = [end for end in (point.low, point.high) if end is not None]
+        if len(ends) == 2:
+            (line,) = axes.plot(ends, [at, at], color=point.colour, lw=width, solid_capstyle="butt")
+            hover(line, [point.text(label)] * 2)
         face = point.colour if point.bold else GROUND
-        axes.plot([point.value], [at], point.marker, ms=4.6, mfc=face, mec=point.colour, mew=1, clip_on=False)
+        (dot,) = axes.plot([point.value], [at], point.marker, ms=4.6, mfc=face, mec=point.colour, mew=1, clip_on=False)
+        hover(dot, [] if len(ends) == 2 else [point.text(label)])  # the line below it has the text
     colour = INK if point.bold else FAINT
     axes.text(1.02, at, point.note, transform=axes.get_yaxis_transform(), va="center", fontsize=7.5, color=colour)
 
@@ -269,7 +313,7 @@ def percent_axis(axes: Axes, end: float) -> None:
 def rate_point(rate: RateFigure, colour: str = BLUE, marker: str = "o", bold: bool = True) -> Point:
     """A share with its interval, noted with its count."""
     note = f"{percent(rate.rate)}  {rate.count:,}/{rate.n:,}"
-    return Point(rate.rate, rate.low, rate.high, note, colour, marker, bold)
+    return Point(rate.rate, rate.low, rate.high, note, colour, marker, bold, interval(rate.low, rate.high))
 
 
 def heat_cell(axes: Axes, place: tuple[int, int], strength: float, words: str, n: int) -> None:
@@ -277,13 +321,18 @@ def heat_cell(axes: Axes, place: tuple[int, int], strength: float, words: str, n
     from matplotlib.patches import Rectangle
 
     x, y = place
-    axes.add_patch(Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.05 + 0.85 * max(0.0, min(1.0, strength))))
+    cell = Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.05 + 0.85 * max(0.0, min(1.0, strength)))
+    hover(cell, [f"{words} (n {n:,})"])
+    axes.add_patch(cell)
     axes.text(x + 0.5, y + 0.4, words, ha="center", va="center", fontsize=8)
     axes.text(x + 0.5, y + 0.77, f"n {n:,}", ha="center", va="center", fontsize=6)
 
 
 def heat_grid(axes: Axes, down: Sequence[str], across: Sequence[str]) -> None:
-    """The frame of a heat map: labels at the top and on the left, lines between cells."""
+    """The frame of a heat map, after its cells: labels at the top and on the left, lines between cells."""
+    for cell in axes.patches:
+        x, y = cell.get_path().get_extents(cell.get_patch_transform()).p0
+        hover(cell, [f"{down[round(y)]}, {across[round(x)]}: {text}" for text in hover_texts(cell) or ()])
     axes.set(xlim=(0, len(across)), ylim=(len(down), 0))
     axes.set_yticks([at + 0.5 for at in range(len(down))], down, color=INK)
     axes.set_xticks([at + 0.5 for at in range(len(across))], across, color=INK)
@@ -313,7 +362,7 @@ def share_figure(
 
     `columns` names what is compared and what is measured, for example `("prompt", "heads")`.
     """
-    groups = [Group(name_of(name), [Point(each.value, each.low, each.high, _share_note(each))]) for name, each in rows]
+    groups = [Group(name_of(name), [_share_point(each)]) for name, each in rows]
     height = forest_height(groups)
     most = max((each.high or each.value or 0 for _, each in rows), default=1)
 
@@ -326,5 +375,6 @@ def share_figure(
     return table.drawn((WIDTH, height), draw)
 
 
-def _share_note(share: Estimate) -> str:
-    return percent(share.value) + ("" if share.n is None else f"  n {share.n:,}")
+def _share_point(share: Estimate) -> Point:
+    note = percent(share.value) + ("" if share.n is None else f"  n {share.n:,}")
+    return Point(share.value, share.low, share.high, note, interval=interval(share.low, share.high))

@@ -13,7 +13,7 @@ from math import asin, comb, exp, inf, isfinite, log, sqrt
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, chdtrc, gammaln, softmax  # type: ignore[import-untyped]
+from scipy.special import betainc, chdtrc, gammaln, ndtr, softmax  # type: ignore[import-untyped]
 
 from groundswell.stats.rates import Interval, Paired, Rate, apart, exact_share, quantile, wilson
 
@@ -97,6 +97,56 @@ def difference(one: Rate, other: Rate, level: float = 0.95) -> Interval:
     if one.value is None or other.value is None:
         return Interval(-1.0, 1.0)
     return apart(one.value, a, other.value, b)
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The difference of two independent figures with its interval. An end is None if it is unbounded."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes 0."""
+        return (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
+
+
+Ends = tuple[float | None, float | None]
+"""An interval. An end is None if it is unbounded."""
+
+
+def reported_difference(
+    one: float, its: Ends, other: float, others: Ends, *, bound: float = inf, level: float = 0.95
+) -> Difference:
+    """The difference of two independent figures, from the interval that was reported for each at this level.
+
+    The interval is Zou and Donner's (see `apart`). It needs no more than the two intervals, so it also holds where
+    these account for correlated trials. The p-value is the one at which the interval would begin to exclude 0, if its
+    width were proportional to the normal quantile: D. G. Altman, J. M. Bland, How to obtain the P value from a
+    confidence interval, BMJ 343 (2011) d2304. So p is below 1 - level if and only if the interval excludes 0.
+    """
+    (low_1, high_1), (low_2, high_2) = its, others
+    found = apart(one, _closed(one, its), other, _closed(other, others), bound=bound)
+    low = None if low_1 is None or high_2 is None else found.low
+    high = None if high_1 is None or low_2 is None else found.high
+    value = one - other
+    near = low if value > 0 else high
+    return Difference(value, low, high, 1.0 if near is None else _p_of(abs(value), abs(value - near), level))
+
+
+def _closed(value: float, ends: Ends) -> Interval:
+    """An interval that contains its value, with the value itself in place of an unbounded end."""
+    low, high = ends
+    return Interval(value if low is None else min(low, value), value if high is None else max(high, value))
+
+
+def _p_of(value: float, reach: float, level: float) -> float:
+    """The p-value of a difference whose interval reaches this far towards 0."""
+    if not value:
+        return 1.0
+    return 2 * float(ndtr(-quantile(level) * value / reach)) if reach else 0.0
 
 
 class Association(msgspec.Struct, frozen=True):

@@ -80,11 +80,13 @@ def exact_share(passed: float, n: float, level: float) -> Interval:
     return Interval(low, high)
 
 
-def apart(one: float, its: Interval, other: float, others: Interval, rho: float = 0.0) -> Interval:
-    """The interval of the difference of two shares, from the interval of each and their correlation.
+def apart(one: float, its: Interval, other: float, others: Interval, rho: float = 0.0, bound: float = 1.0) -> Interval:
+    """The interval of the difference of two figures, from the interval of each and their correlation.
+
+    The difference of two shares is at most 1. Other figures may have another bound, or none (`inf`).
 
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
-    1693-1702. With Wilson's intervals this is the tenth method of Newcombe (1998).
+    1693-1702. With Wilson's intervals of shares this is the tenth method of Newcombe (1998).
     """
 
     def reach(a: float, b: float) -> float:
@@ -92,7 +94,7 @@ def apart(one: float, its: Interval, other: float, others: Interval, rho: float 
 
     low = one - other - reach(one - its.low, others.high - other)
     high = one - other + reach(its.high - one, other - others.low)
-    return Interval(max(-1.0, low), min(1.0, high))
+    return Interval(max(-bound, low), min(bound, high))
 
 
 def quantile(level: float) -> float:

@@ -15,10 +15,12 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
 from groundswell.errors import RunError
+from groundswell.experiments.comparison import check_compared, compared_run, comparison
 from groundswell.experiments.experiment import results_of
 from groundswell.experiments.report import ReportFormat, rendered
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
+from groundswell.reporting.blocks import plain
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import policy
 from groundswell.store.results import Table, TrialResult
@@ -94,6 +96,14 @@ class ShareLink(msgspec.Struct, frozen=True):
     expires_at: str
 
 
+class ComparisonShown(msgspec.Struct, frozen=True):
+    """The comparison of runs as blocks: findings, settings, tables of differences, and run details."""
+
+    kind: str
+    title: str
+    blocks: list[dict[str, Any]]
+
+
 class RunMoment(msgspec.Struct, frozen=True):
     """The state of a run in an event."""
 
@@ -111,6 +121,25 @@ async def list_all(here: Here, limit: Limit = 100, offset: Offset = 0) -> Respon
     """List the runs of all experiments. The header X-Total-Count has their total number."""
     runs = here.store.runs
     return page([_shown(here, record) for record in runs.list(limit=limit, offset=offset)], runs.count())
+
+
+@router.get(
+    "/compare",
+    summary="Compare runs",
+    responses={**answers(ComparisonShown, "The comparison as blocks."), **errors(404)},
+)
+async def compare(
+    here: Here, run: Annotated[list[str], Query(description="Id of a run. Repeat it: two to eight runs.")]
+) -> Response:
+    """Compare runs with the first of them: settings that differ, and the differences of all estimates in the same
+    place of their reports, with intervals. Runs of different experiments have only settings, cost and time compared."""
+    records = [here.run(each) for each in check_compared(run)]
+
+    def compared() -> Response:
+        report = comparison([compared_run(here.store, record) for record in records])
+        return success(ComparisonShown(**plain(report)))
+
+    return await here.heavy(compared)
 
 
 @router.get("/{run_id}", summary="Get a run", responses={**answers(RunDetails, "The run."), **errors(404)})

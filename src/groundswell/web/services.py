@@ -15,6 +15,7 @@ from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.web.background import Background
 from groundswell.web.last_seen import LastSeen
+from groundswell.web.report_cache import ReportCache
 from groundswell.web.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Services:
         self._kept: dict[str, tuple[float, Any]] = {}
         self._looks: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
+        self.reports = ReportCache(self._heavy)
 
     @property
     def store(self) -> Store:

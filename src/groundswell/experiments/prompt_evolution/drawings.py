@@ -14,6 +14,7 @@ from groundswell.experiments.prompt_evolution.reading import (
     Evolved,
     Stored,
     points,
+    points_between,
     prompt_name,
     search_name,
     standing,
@@ -33,10 +34,11 @@ from groundswell.reporting.figures import (
     Group,
     Point,
     forest,
+    hover,
     legend,
     percent_axis,
 )
-from groundswell.reporting.words import visible
+from groundswell.reporting.words import clipped, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +58,8 @@ APART_ON_LINE = 0.2
 MOST_NUMBERED = 15
 """On a longer line only the ends are numbered."""
 DASHED = (0, (3, 2))
+MOST_OF_PROMPT = 160
+"""Characters of a prompt in the text of its point."""
 LONGEST_LABEL = 34
 """Characters of a sentence beside its point."""
 
@@ -72,10 +76,12 @@ def accuracy_groups(tested: Sequence[Tested]) -> list[Group]:
 
 def _scores(each: Tested) -> list[Point]:
     colour, _ = look(each.name)
-    test = Point(each.accuracy, each.low, each.high, f"{numbers.percent(each.accuracy)}  n {each.n:,}", colour)
+    interval, words = numbers.interval(each.low, each.high), f"{numbers.percent(each.accuracy)}  n {each.n:,}"
+    test = Point(each.accuracy, each.low, each.high, words, colour, interval=interval, name="held-out test")
     if each.validation is None:
         return [test]
-    return [test, Point(each.validation, None, None, numbers.percent(each.validation), colour, bold=False)]
+    words = numbers.percent(each.validation)
+    return [test, Point(each.validation, None, None, words, colour, bold=False, name="validation")]
 
 
 def accuracies(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
@@ -94,7 +100,8 @@ def gain_groups(analysis: Analysis, gains: Sequence[Gain]) -> list[Group]:
 def _gain(analysis: Analysis, gain: Gain) -> Point:
     side = SIDE.get(standing(analysis, gain.over))
     note = f"{points(gain.value)}  {numbers.p_equals(gain.p)}"
-    return Point(gain.value, gain.low, gain.high, note, side or INK, bold=side is not None)
+    interval = points_between(gain.low, gain.high)
+    return Point(gain.value, gain.low, gain.high, note, side or INK, bold=side is not None, interval=interval)
 
 
 def gains(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
@@ -128,7 +135,8 @@ def _short(text: str) -> str:
 def _part(each: Part) -> Point:
     clear = each.low is not None and each.high is not None and not each.low <= 0 <= each.high
     colour = INK if not clear else GREEN if (each.value or 0.0) > 0 else RED
-    return Point(each.value, each.low, each.high, f"{points(each.value)}  n {each.n:,}", colour, bold=clear)
+    note, interval = f"{points(each.value)}  n {each.n:,}", points_between(each.low, each.high)
+    return Point(each.value, each.low, each.high, note, colour, bold=clear, interval=interval)
 
 
 def parts(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
@@ -149,7 +157,7 @@ def curves(figure: Figure, *, found: Stored, searches: Sequence[Searched]) -> No
     upper = figure.add_axes((0.09, 0.42, 0.88, 0.5))
     lower = figure.add_axes((0.09, 0.11, 0.88, 0.24))
     for each in searches:
-        _curve(upper, lower, each)
+        _curve(upper, lower, each, found)
     last = max(each.asks for each in searches)
     for axes in (upper, lower):
         axes.set(xlim=(0, last), ylim=(0, 1.02))
@@ -172,13 +180,19 @@ def _tick(value: float, found: Stored) -> str:
     return f"{100 * value:.0f}%" if found.is_accuracy else f"{value:.1f}"
 
 
-def _curve(upper: Axes, lower: Axes, search: Searched) -> None:
+def _curve(upper: Axes, lower: Axes, search: Searched, found: Stored) -> None:
     colour, _ = look(search.name)
     asks = [each.asks for each in search.curve]
     best = [each.best for each in search.curve]
-    upper.step([*asks, search.asks], [*best, best[-1]], where="post", color=colour, lw=1.8)
-    upper.plot(asks, [each.mean for each in search.curve], color=colour, lw=1.1, ls=DASHED)
-    lower.plot(asks, [each.spread for each in search.curve], color=colour, lw=1.4)
+    (top,) = upper.step([*asks, search.asks], [*best, best[-1]], where="post", color=colour, lw=1.8)
+    (middle,) = upper.plot(asks, [each.mean for each in search.curve], color=colour, lw=1.1, ls=DASHED)
+    (spread,) = lower.plot(asks, [each.spread for each in search.curve], color=colour, lw=1.4)
+    start = [f"{search_name(search.name)}, {numbers.plural(each.asks, 'request')}:" for each in search.curve]
+    rows = list(zip(start, search.curve, strict=True))
+    bests = [f"{words} best {found.fitness(each.best)}" for words, each in rows]
+    hover(top, [*bests, bests[-1]])
+    hover(middle, [f"{words} mean {found.fitness(each.mean)}" for words, each in rows])
+    hover(spread, [f"{words} spread {each.spread:.2f}" for words, each in rows])
 
 
 def _entry(label: str, **style: object) -> Line2D:
@@ -199,11 +213,13 @@ def genealogy(figure: Figure, *, found: Evolved, shown: Sequence[Member]) -> Non
     axes = figure.add_axes((0.09, 0.14, 0.88, 0.76))
     rest, near = ([each for each in shown if (each.born in own) == is_near] for is_near in (False, True))
     _lines(axes, rest, members, GRID, 0.5)
-    _dots(axes, rest, FAINT, 2.2)
+    _dots(axes, rest, FAINT, 2.2, found)
     _lines(axes, near, members, BLUE, 0.6)
-    axes.plot([each.born for each in main], [each.fitness for each in main], color=BLUE, lw=2.2)
-    _dots(axes, near, BLUE, 3.0)
-    _dots(axes, main, BLUE, 4.6)
+    (thick,) = axes.plot([each.born for each in main], [each.fitness for each in main], color=BLUE, lw=2.2)
+    hover(thick, ())
+    others = {each.born for each in main}
+    _dots(axes, [each for each in near if each.born not in others], BLUE, 3.0, found)
+    _dots(axes, main, BLUE, 4.6, found)
     last = max((each.born for each in search.members), default=1)
     more = max(0.6, 0.02 * last)
     axes.set_xlim(-more, last + more)
@@ -227,12 +243,19 @@ def _lines(axes: Axes, some: Sequence[Member], members: Mapping[int, Member], co
     pairs = [(members[at], each) for each in some for at in each.parents if at in members]
     xs = [x for one, other in pairs for x in (one.born, other.born, nan)]
     ys = [y for one, other in pairs for y in (one.fitness, other.fitness, nan)]
-    axes.plot(xs, ys, color=colour, lw=width, alpha=0.6, zorder=1)
+    (lines,) = axes.plot(xs, ys, color=colour, lw=width, alpha=0.6, zorder=1)
+    hover(lines, ())
 
 
-def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:
+def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float, found: Stored) -> None:
     xs, ys = [each.born for each in some], [each.fitness for each in some]
-    axes.plot(xs, ys, "o", ms=size, mfc=colour, mec=GROUND, mew=0.4, ls="none", zorder=3)
+    (dots,) = axes.plot(xs, ys, "o", ms=size, mfc=colour, mec=GROUND, mew=0.4, ls="none", zorder=3)
+    hover(dots, [f"#{each.born}, {found.fitness(each.fitness)}\n{_prompt(each.genome.text)}" for each in some])
+
+
+def _prompt(text: str) -> str:
+    """The beginning of a prompt, on one line."""
+    return clipped(" ".join(text.split()), MOST_OF_PROMPT)
 
 
 def _number_births(axes: Axes, main: Sequence[Member]) -> None:
@@ -271,7 +294,9 @@ def front(figure: Figure, *, searches: Sequence[Searched], best: Sequence[Finali
         colour, marker = look(name)
         on = each.genome.text in prompts
         size, face = (6.5, colour) if on else (4.5, "none")
-        axes.plot([each.tokens], [each.validation], marker, ms=size, mfc=face, mec=colour, mew=1)
+        (dot,) = axes.plot([each.tokens], [each.validation], marker, ms=size, mfc=face, mec=colour, mew=1)
+        words = f"{search_name(name)}: {numbers.percent(each.validation)} at {each.tokens:,.0f} tokens"
+        hover(dot, [f"{words}\n{_prompt(each.genome.text)}"])
     tokens = [each.tokens for _, each in every]
     more = max(0.06 * (max(tokens) - min(tokens)), 1.0)
     axes.set_xlim(min(tokens) - more, max(tokens) + more)

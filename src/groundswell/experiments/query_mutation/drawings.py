@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Lasting, Uses
-from groundswell.experiments.query_mutation.curves import bands
+from groundswell.experiments.query_mutation.curves import At, bands
 from groundswell.experiments.query_mutation.figures import CHANCE, chance_gains
 from groundswell.experiments.query_mutation.reading import ReportData
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED, UNTRAINED
@@ -27,6 +27,7 @@ from groundswell.reporting.figures import (
     forest_height,
     heat_cell,
     heat_grid,
+    hover,
     legend,
     line_names,
     name_of,
@@ -74,7 +75,11 @@ def methods(data: ReportData) -> blocks.Figure:
     groups = [
         Group(
             f"all {GUARDS[on]}" if on in GUARDS else name_of(on),
-            [rate_point(each, *_look(each.method), each.method not in UNTRAINED) for each in drawn if each.on == on],
+            [
+                rate_point(each, *_look(each.method), each.method not in UNTRAINED)._replace(name=each.method)
+                for each in drawn
+                if each.on == on
+            ],
         )
         for on in dict.fromkeys(each.on for each in drawn)
     ]
@@ -159,7 +164,8 @@ def learning(analysis: Analysis) -> blocks.Figure:
             colour, steps = _look(band.learner)[0], [each.steps for each in band.points]
             lows, highs = [each.low for each in band.points], [each.high for each in band.points]
             axes.fill_between(steps, lows, highs, color=colour, alpha=0.18, lw=0)
-            axes.plot(steps, [each.rate for each in band.points], color=colour, lw=1.8)
+            (line,) = axes.plot(steps, [each.rate for each in band.points], color=colour, lw=1.8)
+            hover(line, [_learned_text(band.learner, each) for each in band.points])
             ends.append((band.points[-1].rate, band.learner, colour))
         for rate, method in baselines:
             axes.axhline(rate, color=_look(method)[0], lw=1, ls=(0, (4, 3)))
@@ -192,6 +198,11 @@ def learning(analysis: Analysis) -> blocks.Figure:
         size=(WIDTH, 3.1),
         draw=draw,
     )
+
+
+def _learned_text(learner: str, at: At) -> str:
+    interval = numbers.interval(at.low, at.high)
+    return f"{learner}, {at.steps:,} steps: {numbers.percent(at.rate)} ({interval})"
 
 
 def half_leaked(found: Lasting) -> int | None:
@@ -255,12 +266,19 @@ def _draw_leaked(axes: Axes, found: Sequence[Lasting], last: int) -> None:
         shares = [0.0, *(1 - step.share for step in each.steps)]
         lows, highs = [0.0, *(1 - step.high for step in each.steps)], [0.0, *(1 - step.low for step in each.steps)]
         axes.fill_between(times, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=colour, alpha=0.12, lw=0)
-        axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
+        (line,) = axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
+        texts = [_leaked_text(each.method, *step) for step in zip(times, shares, lows, highs, strict=False)]
+        hover(line, [*texts, texts[-1]])
         ends.append((shares[-1], each.method, colour))
     axes.set(xlim=(0, last + PAST), ylim=(0, 1.02), xlabel="queries sent")
     axes.set_yticks(*PERCENTS)
     axes.set_xticks(range(0, last + 1, max(1, last // 5)))
     line_names(axes, ends)
+
+
+def _leaked_text(method: str, time: float, share: float, low: float, high: float) -> str:
+    queries = "1 query" if time == 1 else f"{time:.0f} queries"
+    return f"{method}, after {queries}: {numbers.percent(share)} leaked ({numbers.interval(low, high)})"
 
 
 def mutators(analysis: Analysis) -> blocks.Figure:

@@ -25,6 +25,7 @@ from groundswell.reporting.figures import (
     forest,
     heat_cell,
     heat_grid,
+    hover,
     legend,
     name_of,
     nice_end,
@@ -57,7 +58,11 @@ def tier_groups(models: Sequence[ModelFigures], headline: Tier) -> list[Group]:
     return [
         Group(
             name_of(model.model),
-            [rate_point(model.tiers[t], *TIER_LOOK[t], t == headline) for t in TIERS if t in model.tiers],
+            [
+                rate_point(model.tiers[t], *TIER_LOOK[t], t == headline)._replace(name=t)
+                for t in TIERS
+                if t in model.tiers
+            ],
         )
         for model in models
     ]
@@ -164,15 +169,23 @@ class SurvivalLayout:
         last = self._last
         for other in self._models:
             times, shares, _, _ = self._steps(other)
-            axes.step(times, shares, where="post", color=GRID, lw=1)
+            (line,) = axes.step(times, shares, where="post", color=GRID, lw=1)
+            hover(line, ())
         times, shares, lows, highs = self._steps(self._models[place])
         axes.fill_between(times, lows, highs, step="post", color=BLUE, alpha=0.18, lw=0)
-        axes.step(times, shares, where="post", color=BLUE, lw=1.8)
+        (line,) = axes.step(times, shares, where="post", color=BLUE, lw=1.8)
+        steps = zip(times, shares, lows, highs, strict=True)
+        hover(line, [self._text(self._models[place].model, *step) for step in steps])
         axes.set_title(name_of(self._models[place].model, 22), color=INK)
         axes.set(xlim=(0, last + PAST), ylim=(0, 1.03))
         axes.set_xticks(range(0, last + 1, ceil(last / 8)))
         axes.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
         axes.tick_params(labelbottom=True)
+
+    def _text(self, model: str, time: float, share: float, low: float, high: float) -> str:
+        messages = numbers.plural(int(time), "own message")
+        kept = f"{numbers.percent(share)} kept ({numbers.interval(low, high)})"
+        return f"{name_of(model)}, after {messages}: {kept}"
 
     def _steps(self, model: ModelFigures) -> tuple[list[float], list[float], list[float], list[float]]:
         steps = model.survival
@@ -190,7 +203,9 @@ def difference_groups(rows: Sequence[Comparison], clear: float) -> list[Group]:
         p = each.p if each.p_holm is None else each.p_holm
         note = f"{numbers.percent(each.difference, signed=True)}  p {numbers.p_value(p)}"
         colour = RED if headline and p < clear else BLUE
-        point = Point(each.difference, each.low, each.high, note, colour, MARKERS[each.basis], headline)
+        interval, name = numbers.interval(each.low, each.high, signed=True), NAMES.get(each.basis, each.basis)
+        look = (colour, MARKERS[each.basis], headline)
+        point = Point(each.difference, each.low, each.high, note, *look, interval, name)
         pairs.setdefault(f"{name_of(each.first, 20)} − {name_of(each.second, 20)}", []).append(point)
     return [Group(name, points) for name, points in pairs.items()]
 
@@ -227,7 +242,10 @@ def _strength(axes: Axes, part: str, models: Sequence[Strength], *, labelled: bo
     for at, model in enumerate(models):
         standing: Standing = getattr(model, part)
         bounded = standing.low is not None and standing.high is not None
-        whisker(axes, Point(standing.value, standing.low, standing.high, ranks(standing), bold=bounded), at)
+        words = f"{name_of(model.model)}: {numbers.number(standing.value)}"
+        interval = numbers.between(standing.low, standing.high)
+        point = Point(standing.value, standing.low, standing.high, ranks(standing), bold=bounded)
+        whisker(axes, point, at, f"{words} ({interval}), rank")
     axes.set_ylim(len(models) - 0.4, -0.6)
     names = [name_of(model.model) for model in models] if labelled else []
     axes.set_yticks(range(len(models)) if labelled else [], names, color=INK)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "D"), (PINK, "^"), (FAINT, "v"))
 """Colours and markers of groups, in order."""
-TIMES = [("after the conversation", BLUE, "o", True), ("before", FAINT, "o", False)]
+BEFORE = "before"
+TIMES = [("after the conversation", BLUE, "o", True), (BEFORE, FAINT, "o", False)]
 STEPS_HEIGHT = 2.9
 
 
@@ -38,13 +39,17 @@ def share_point(value: Value, note: str = "", look: tuple[str, str] = LOOKS[0], 
     """A share with its interval; answers before the conversation are hollow."""
     colour = FAINT if before else look[0]
     words = f"{numbers.percent(value.value)}  {note}".rstrip()
-    return Point(value.value, value.low, value.high, words, colour, look[1], bold=not before)
+    interval = numbers.interval(value.low, value.high)
+    name = BEFORE if before else ""
+    return Point(value.value, value.low, value.high, words, colour, look[1], not before, interval, name)
 
 
 def mean_point(value: Value, note: str = "", *, before: bool = False) -> Point:
     """A mean with its interval."""
     words = f"{numbers.number(value.value)}  {note}".rstrip()
-    return Point(value.value, value.low, value.high, words, FAINT if before else BLUE, "o", bold=not before)
+    colour, name = (FAINT, BEFORE) if before else (BLUE, "")
+    interval = numbers.between(value.low, value.high)
+    return Point(value.value, value.low, value.high, words, colour, "o", not before, interval, name)
 
 
 def shares(figure: Figure, *, groups: Sequence[Group], height: float, label: str, twice: bool) -> None:
@@ -79,7 +84,7 @@ def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
     points = [mean_point(scale.mean)]
     points += [mean_point(scale.before, before=True)] if scale.before is not None else []
     for at, point in enumerate(points):
-        whisker(top, point, at)
+        whisker(top, point, at, "mean")
     top.set(xlim=_padded(scale.low, scale.high), ylim=(len(points) - 0.4, -0.6))
     top.set_yticks(range(len(points)), ["mean", "before"][: len(points)], color=INK)
     top.tick_params(labelbottom=False)

@@ -1,6 +1,32 @@
 """The dashboard: pages to watch, read, compare, start and label experiments in a browser."""
 
-from groundswell.web.dashboard import batches, cache, entities, labels, login, models, pages, run, runs, start
+from groundswell.web.dashboard import (
+    batches,
+    cache,
+    compare,
+    entities,
+    labels,
+    login,
+    models,
+    pages,
+    results,
+    run,
+    runs,
+    start,
+)
 
-PAGES = (pages.router, login.router, runs.router, run.router, start.router, entities.router, labels.router, batches.router, models.router, cache.router)
+PAGES = (
+    pages.router,
+    login.router,
+    runs.router,
+    results.router,
+    compare.router,
+    run.router,
+    start.router,
+    entities.router,
+    labels.router,
+    batches.router,
+    models.router,
+    cache.router,
+)
 """The routes of all pages."""
