@@ -19,11 +19,12 @@ from groundswell.cli.export import export
 from groundswell.cli.options import Estimate, RunFlags, RunName, StoreFlags, Yes
 from groundswell.cli.reports import report
 from groundswell.cli.stored import opened
-from groundswell.cli.targets import build_settings, load_driver_of
+from groundswell.cli.targets import load_driver_of, parse_change
 from groundswell.engine.engine import Engine
 from groundswell.engine.options import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError
+from groundswell.experiments.fork import check_forkable, create_fork, fork_settings
 from groundswell.experiments.options import Flag, HowToRun
 from groundswell.experiments.results import Results, remembered_config
 from groundswell.reporting import words
@@ -311,21 +312,15 @@ def fork(
     """Start a new run from an existing one, with changes. Replies to unchanged requests are reused at no cost."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.running import run_and_report
-    from groundswell.program.request import canonical
 
     refuse_estimate(estimate)
     with opened(flags.store) as store:
         parent = store.runs.get(run)
-        if parent.driver is None:
-            raise RunError(
-                f"run {parent.title!r} was started by a script and cannot be forked; change the script "
-                f"and run it instead"
-            )
+        check_forkable(parent)
         driver = load_driver_of(parent)
         assert driver is not None
-        settings = build_settings(driver, _decoded(parent.settings), change or [])
-        cut = None if at is None else str(at)
-        record = store.runs.create_fork(parent, name, canonical(settings).decode(), cut)
+        settings = fork_settings(parent, driver, map(parse_change, change or []))
+        record = create_fork(store.runs, parent, settings, name=name, at=at)
     options = how.run_options(msgspec.convert(parent.options, RunOptions))
     run_and_report(lambda engine: engine.resume(record.id, options=options), flags, how)
 

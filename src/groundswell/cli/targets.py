@@ -14,15 +14,14 @@ from groundswell.engine.driver import (
     BUILT_IN,
     Driver,
     check_stored_module,
-    decode_settings,
     load_driver,
     load_module,
     load_stored_driver,
-    settings_type,
 )
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Experiment, experiment_named, experiment_names
+from groundswell.experiments.fork import changed_settings
 from groundswell.reporting.words import visible
 
 
@@ -78,16 +77,17 @@ def _see(folder: str) -> None:
         sys.path.insert(0, folder)
 
 
-def build_settings(driver: Driver, base: dict[str, Any], changes: list[str]) -> Any:
+def build_settings(driver: Driver, base: Any, changes: list[str]) -> Any:
     """The settings of a driver: a base with `field=value` changes. Errors name the field."""
-    fields = dict(base)
-    for change in changes:
-        field, equals, value = change.partition("=")
-        if not equals or not field:
-            raise SettingsError(f"--set {change}: must have the form field=value")
-        _place(fields, field.strip().split("."), _parse(value), change)
-    _check_names(driver, fields)
-    return decode_settings(driver, msgspec.json.encode(fields))
+    return changed_settings(driver, base, map(parse_change, changes))
+
+
+def parse_change(change: str) -> tuple[str, Any]:
+    """The field and the value of `field=value`. The value is JSON, else text."""
+    field, equals, value = change.partition("=")
+    if not equals or not field:
+        raise SettingsError(f"--set {change}: must have the form field=value")
+    return field.strip(), _parse(value)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -107,25 +107,3 @@ def _parse(value: str) -> Any:
         raise SettingsError(f"--set: {value!r} is not valid Unicode text") from error
     except msgspec.DecodeError:
         return value
-
-
-def _place(fields: dict[str, Any], path: list[str], value: Any, change: str) -> None:
-    """Set a field or a nested field (`player.model=...`)."""
-    for name in path[:-1]:
-        inner = fields.get(name, {})
-        if not isinstance(inner, dict):
-            raise SettingsError(f"--set {change}: {name} is a plain value and has no fields")
-        fields[name] = fields = dict(inner)
-    fields[path[-1]] = value
-
-
-def _check_names(driver: Driver, given: dict[str, Any]) -> None:
-    """Refuse unknown fields, which would be ignored silently."""
-    info = msgspec.inspect.type_info(settings_type(driver))
-    if not isinstance(info, msgspec.inspect.StructType | msgspec.inspect.DataclassType | msgspec.inspect.TypedDictType):
-        return
-    known = [field.encode_name for field in info.fields]
-    for name in given:
-        if name not in known:
-            there = f"known fields: {', '.join(known)}" if known else "it has no fields"
-            raise SettingsError(f"settings of {driver.__qualname__}: unknown field {name!r}; {there}")

@@ -35,6 +35,7 @@ from groundswell.reporting.figures import OURS, on_paper
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.talk import turns
+from groundswell.reporting.transcript import Transcript as StoredTranscript
 from groundswell.reporting.words import also, cost, duration
 from groundswell.store.atomic import own_folder, replacing
 from groundswell.store.journal import Store
@@ -372,6 +373,7 @@ def trial_transcripts(found: Found) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_trials, found),
+        one=partial(_trial, found),
         filters=("status", "speaker"),
         command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
         about=f"Prompts and replies of each trial, for up to {MOST_TRANSCRIPTS:,} trials.",
@@ -380,24 +382,35 @@ def trial_transcripts(found: Found) -> Transcripts:
 
 def _trials(found: Found) -> Iterator[Transcript]:
     run = found.run
-    for number, trial in enumerate(islice(found.held.results(found.record), MOST_TRANSCRIPTS), 1):
-        said = run.transcript(trial.key)
-        sides: dict[str, int] = {}
-        messages = []
-        for turn in turns(said.exchanges):
-            side = sides.setdefault(turn.speaker, len(sides))
-            for line in turn.lines:
-                if line.kind in ("told", "recalled", "system"):
-                    messages.append(Message(f"to {turn.speaker}", line.text, 5, line.who))
-                elif line.kind in ("reply", "fault"):
-                    messages.append(Message(turn.speaker, line.text, side, turn.note))
-        end = said.result if said.fault is None else f"{said.fault.kind}: {said.fault.message}"
-        yield Transcript(
-            key=said.key,
-            title=f"Trial {number}",
-            outcome=said.status,
-            facts=(f"spec: {said.spec}",),
-            messages=tuple(messages),
-            notes=(f"result: {end}",) if end else (),
-            tags={"status": [said.status], "speaker": list(sides)},
-        )
+    for trial in islice(found.held.results(found.record), MOST_TRANSCRIPTS):
+        yield plain_transcript(run.transcript(trial.key), trial.row.id - found.record.span[0])
+
+
+def _trial(found: Found, key: str) -> Transcript | None:
+    number = found.held.results(found.record).trial(key).row.id - found.record.span[0]
+    return plain_transcript(found.run.transcript(key), number)
+
+
+def plain_transcript(said: StoredTranscript, number: int) -> Transcript:
+    """The transcript of a trial of any experiment: all that was said to models, and what they replied."""
+    sides: dict[str, int] = {}
+    messages = []
+    for turn in turns(said.exchanges):
+        side, thought = sides.setdefault(turn.speaker, len(sides)), ""
+        for line in turn.lines:
+            if line.kind == "reasoning":
+                thought = line.text
+            elif line.kind in ("told", "recalled", "system"):
+                messages.append(Message(f"to {turn.speaker}", line.text, 5, line.who))
+            else:
+                messages.append(Message(turn.speaker, line.text, side, turn.note, thought, path=turn.path))
+    end = said.result if said.fault is None else f"{said.fault.kind}: {said.fault.message}"
+    return Transcript(
+        key=said.key,
+        title=f"Trial {number}",
+        outcome=said.status,
+        facts=(f"spec: {said.spec}",),
+        messages=tuple(messages),
+        notes=(f"result: {end}",) if end else (),
+        tags={"status": [said.status], "speaker": list(sides)},
+    )

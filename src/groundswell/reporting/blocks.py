@@ -191,7 +191,10 @@ class Figure(Table):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a transcript. `side` is the number of the speaker, from 0, and sets the colour."""
+    """One message of a transcript. `side` is the number of the speaker, from 0, and sets the colour.
+
+    `path` is the position of the request in its trial, if the message is the reply to one request.
+    """
 
     speaker: str
     text: str
@@ -200,6 +203,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     thought: str = ""
     marks: tuple[Mark, ...] = ()
     thought_marks: tuple[Mark, ...] = ()
+    path: str = ""
 
 
 class Transcript(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -219,7 +223,7 @@ class Transcripts(Block):
     """All transcripts. Each call of `items` reads them again. `example` returns the one shown on a terminal.
 
     `filters` names the tags to filter by, in order. `command` is the command line that shows one trial in full, with
-    {key} in place of its key.
+    {key} in place of its key. `one` makes the transcript of one trial from its key, without reading all of them.
     """
 
     part: Part = "transcripts"
@@ -229,6 +233,7 @@ class Transcripts(Block):
     command: str = ""
     about: str = ""
     example: Callable[[], Transcript | None] | None = None
+    one: Callable[[str], Transcript | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

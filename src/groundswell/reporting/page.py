@@ -155,7 +155,7 @@ def _packed(block: Transcripts) -> Packed:
     if held:
         chunks.append(_pack(held))
         sizes.append(len(held))
-    filters = {visible(name): _values(name, tags) for name in block.filters}
+    filters = {visible(name): filter_values(name, tags) for name in block.filters}
     filters = {name: values for name, values in filters.items() if any(many < len(tags) for _, many in values)}
     codes = {name: {value: at for at, (value, _) in enumerate(values)} for name, values in filters.items()}
     index = {
@@ -169,7 +169,7 @@ def _packed(block: Transcripts) -> Packed:
     return Packed(len(tags), filters, _packed_text(msgspec.json.encode(index)), chunks)
 
 
-def _values(name: str, tags: Sequence[dict[str, list[str]]]) -> list[tuple[str, int]]:
+def filter_values(name: str, tags: Sequence[dict[str, list[str]]]) -> list[tuple[str, int]]:
     """The values of a filter with their number of transcripts: numbers in order, words by frequency."""
     counts = Counter(value for each in tags for value in dict.fromkeys(each.get(name, ())))
     most = counts.most_common(MOST_VALUES)

@@ -59,6 +59,8 @@ ROWS = (
     .where(outcomes.c.rows.is_not(None), sa.not_(trials.c.abandoned))
     .order_by(trials.c.id)
 )
+ENDED = trials.outerjoin(outcomes, outcomes.c.trial == trials.c.id)
+COUNTED = sa.select(sa.func.count()).select_from(ENDED)
 ASKS = sa.select(*(asks.c[column] for column in AskRow._fields))
 NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
 
@@ -202,6 +204,40 @@ class ReplyCounts(NamedTuple):
     distinct_trials: int
 
 
+class TrialFilter(NamedTuple):
+    """Which trials of a run: with a text in key or spec, with a status, or some by their ids."""
+
+    text: str = ""
+    status: TrialStatus | None = None
+    ids: Sequence[int] | None = None
+
+    @property
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        """The conditions of a query."""
+        found: list[sa.ColumnElement[bool]] = []
+        if self.text:
+            texts = (column.icontains(self.text, autoescape=True) for column in (trials.c.key, trials.c.spec))
+            found.append(sa.or_(*texts))
+        if self.status == "unfinished":
+            found.append(outcomes.c.trial.is_(None))
+        elif self.status is not None:
+            missing = outcomes.c.fault.is_not(None)
+            found.append(sa.and_(outcomes.c.trial.is_not(None), missing if self.status == "missing" else ~missing))
+        if self.ids is not None:
+            given = sa.func.json_each(msgspec.json.encode(self.ids).decode()).table_valued("value")
+            found.append(trials.c.id.in_(sa.select(given.c.value)))
+        return found
+
+
+class Place(NamedTuple):
+    """Where a trial is among those of a filter. `number` counts from 1; None if the filter does not include it."""
+
+    number: int | None
+    total: int
+    before: str | None
+    after: str | None
+
+
 class Results:
     """The trials of one run. Iterating reads them a chunk at a time and keeps no transaction open in between.
 
@@ -229,6 +265,41 @@ class Results:
         with self._read() as connection:
             found = connection.execute(NUMBERED, {"first": begin + max(first, 1), "last": min(begin + last, end)})
             return [_result(trial_row(row)) for row in found.all()]
+
+    def search(self, wanted: TrialFilter, *, limit: int, offset: int = 0) -> tuple[Sequence[TrialResult], int]:
+        """A page of the trials that match a filter, in the order of their start, and how many match in all."""
+        conditions = self._within(wanted)
+        with self._read() as connection:
+            found = connection.execute(TRIALS.where(*conditions).limit(limit).offset(offset))
+            rows = [_result(trial_row(row)) for row in found]
+            return rows, int(connection.execute(COUNTED.where(*conditions)).scalar_one())
+
+    def place(self, wanted: TrialFilter, id_: int) -> Place:
+        """Where a trial is among those that match a filter, and its neighbours there."""
+        conditions = self._within(wanted)
+        earlier, later = trials.c.id < id_, trials.c.id > id_
+        with self._read() as connection:
+            count = sa.func.count
+            query = sa.select(count(), count().filter(earlier), count().filter(trials.c.id == id_))
+            total, before, here = connection.execute(query.select_from(ENDED).where(*conditions)).one()
+            keys = sa.select(trials.c.key).select_from(ENDED).where(*conditions).limit(1)
+            previous = connection.execute(keys.where(earlier).order_by(trials.c.id.desc())).scalar()
+            following = connection.execute(keys.where(later).order_by(trials.c.id)).scalar()
+        return Place(before + 1 if here else None, total, previous, following)
+
+    def keys(self) -> Sequence[tuple[int, str]]:
+        """Id and key of every trial, in the order of their start."""
+        query = sa.select(trials.c.id, trials.c.key).where(trials.c.id.between(*self._span)).order_by(trials.c.id)
+        with self._read() as connection:
+            return [(id_, key) for id_, key in connection.execute(query)]
+
+    def transports(self, row: TrialRow) -> dict[str, str]:
+        """How the replies of a trial came: path -> transport. It is empty for a reply that was reused."""
+        sent = sa.case((asks.c.wave.is_(None), ""), else_=sa.func.coalesce(waves.c.transport, "live"))
+        query = sa.select(asks.c.path, sent).outerjoin(waves, waves.c.id == asks.c.wave)
+        with self._read() as connection:
+            found = connection.execute(query.where(asks.c.trial == row.id).order_by(asks.c.id))
+            return {path: str(transport) for path, transport in found}
 
     def trial(self, key: str) -> TrialResult:
         """The trial with this key, or the only one whose key begins so."""
@@ -368,6 +439,9 @@ class Results:
             counts = ReplyCounts(*replies, *connection.exec_driver_sql(COUNT_TRIALS).one())
             connection.exec_driver_sql("DROP TABLE temp.replies")
             return counts
+
+    def _within(self, wanted: TrialFilter) -> list[sa.ColumnElement[bool]]:
+        return [trials.c.id.between(*self._span), *wanted.conditions]
 
     def _select(self, condition: sa.ColumnElement[bool], limit: int) -> Sequence[TrialResult]:
         query = TRIALS.where(trials.c.id.between(*self._span), condition).limit(limit)

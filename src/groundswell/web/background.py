@@ -16,7 +16,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import BUILT_IN, Driver, driver_name, is_loaded
@@ -27,6 +28,7 @@ from groundswell.engine.outcome import described
 from groundswell.engine.ports import LoopClock
 from groundswell.engine.records import EndpointFigures, RunRecord
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
+from groundswell.experiments.fork import create_fork
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
 from groundswell.reporting.progress import Meter, Reading
@@ -147,19 +149,38 @@ class Background:
         self, driver: Driver, settings: Any, *, name: str | None = None, seed: int, options: RunOptions
     ) -> RunRecord:
         """Store a run and put it in the queue. Refuses it if too many runs are waiting."""
+        with self._place_in_line(driver_name(driver)):
+            record = await asyncio.to_thread(self.engine.plan, driver, settings, name=name, seed=seed, options=options)
+        await self._do(self._enter(record))
+        return record
+
+    @contextmanager
+    def _place_in_line(self, driver: str | None) -> Iterator[None]:
+        """Count a run that is being stored. Refuses it if too many runs are waiting."""
         if self._stopping:
             raise ApiError(503, "the server is stopping")
-        line = self._line_for(driver_name(driver))
+        line = self._line_for(driver)
         if line.length >= line.room + self._most_waiting:
             waiting = f"too many runs are waiting already ({len(line.waiting)})"
             raise ApiError(429, f"{waiting}: try again later, or delete some")
         line.coming += 1
         try:
-            record = await asyncio.to_thread(self.engine.plan, driver, settings, name=name, seed=seed, options=options)
+            yield
         finally:
             line.coming -= 1
+
+    async def fork(self, parent: RunRecord, settings: Any, *, name: str | None, at: int | None) -> RunRecord:
+        """Store a fork of a run and put it in the queue."""
+        with self._place_in_line(parent.driver):
+            record = await asyncio.to_thread(self._create_fork, parent, settings, name, at)
         await self._do(self._enter(record))
         return record
+
+    def _create_fork(self, parent: RunRecord, settings: Any, name: str | None, at: int | None) -> RunRecord:
+        runs = self.store.runs
+        record = create_fork(runs, parent, settings, name=name, at=at)
+        runs.change(record, options={**record.options, "unattended": True})
+        return runs.get(record.id)
 
     async def reach(self, model: str) -> None:
         """Check that a model is available. Raises `SettingsError` if not."""
@@ -351,7 +372,7 @@ class Background:
         try:
             record = _still_there(runs.find(record.id), record)
             _refuse_finished(record, retry_missing, accept_changes)
-            _refuse_unloaded(record)
+            refuse_unloaded(record)
             _refuse_same_limit(record, limits)
             if retry_missing and record.counters.missing:
                 runs.retry_missing(record)
@@ -447,8 +468,8 @@ def _refuse_same_limit(record: RunRecord, limits: Mapping[str, float]) -> None:
         raise RunError(f"run {record.title!r} has reached its limit ({record.error}): send a larger {option}")
 
 
-def _refuse_unloaded(record: RunRecord) -> None:
-    """Refuse to resume a run whose driver belongs to a user and was not loaded at start."""
+def refuse_unloaded(record: RunRecord) -> None:
+    """Refuse to resume or fork a run whose driver belongs to a user and was not loaded at start."""
     name = record.driver or ""
     if name in BUILT_IN or is_loaded(name, record.location):
         return

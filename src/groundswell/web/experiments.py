@@ -198,7 +198,7 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
             if "{" in model:  # a template that is filled in for each trial
                 continue
             await here.check_models(model, keys=keys, field=name)
-    for text in _texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
+    for text in texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
         if text.startswith("local/"):
             here.check_name(text, "model")
 
@@ -238,16 +238,16 @@ def check_limits(settings: Any, server: ServerSettings) -> None:
         check_turns(settings.simulation.rules.n_turns, settings.simulation.rules.simulation_rounds, server)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts(value: Any) -> Iterator[str]:
     """All strings in nested data, since entities may name their own models."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for each in value.values():
-            yield from _texts(each)
+            yield from texts(each)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _texts(each)
+            yield from texts(each)
 
 
 async def _planned(here: Services, ready: Ready) -> RunRecord:

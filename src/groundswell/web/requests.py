@@ -268,6 +268,24 @@ class ShareBody(Body):
     days: Annotated[int, Field(ge=1, le=365, description="Number of days for which the link works.")] = 30
 
 
+class ForkBody(Body):
+    """What a fork changes."""
+
+    name: Annotated[str | None, Field(min_length=1, max_length=LONGEST_NAME, description="Name of the new run.")] = None
+    at: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="In every trial, send requests again starting at this position; 0 is the first request. By "
+            "default every reply to an unchanged request is reused.",
+        ),
+    ] = None
+    set: Annotated[
+        dict[str, Any],
+        Field(description="Fields of the settings to change, with their new values. `a.b` is field b of field a."),
+    ] = {}
+
+
 def check_turns(turns: int, rounds: int, settings: ServerSettings) -> None:
     """Refuse a conversation that is longer than the server allows."""
     if turns * rounds > settings.max_turns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,12 +12,14 @@ import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from groundswell.engine.driver import load_stored_driver
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
-from groundswell.errors import RunError
+from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.comparison import check_compared, compared_run, comparison
-from groundswell.experiments.experiment import results_of
+from groundswell.experiments.experiment import Command, command_of_run, results_of
+from groundswell.experiments.fork import check_forkable, fork_settings
 from groundswell.experiments.report import ReportFormat, rendered
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
@@ -26,9 +29,11 @@ from groundswell.reporting.page import policy
 from groundswell.store.results import Table, TrialResult
 from groundswell.web import events
 from groundswell.web.access import Signer
+from groundswell.web.background import refuse_unloaded
 from groundswell.web.downloads import MEDIA, download
 from groundswell.web.envelope import ApiError, Started, Told, page, success
-from groundswell.web.requests import ResumeBody, ShareBody
+from groundswell.web.experiments import check_limits, texts
+from groundswell.web.requests import ForkBody, ResumeBody, ShareBody
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Limit, Offset, Services
 
@@ -102,6 +107,14 @@ class ComparisonShown(msgspec.Struct, frozen=True):
     kind: str
     title: str
     blocks: list[dict[str, Any]]
+
+
+class Forked(msgspec.Struct, frozen=True):
+    """A new run that was forked from another one. Follow it under /api/runs."""
+
+    run_id: str
+    name: str
+    message: str
 
 
 class RunMoment(msgspec.Struct, frozen=True):
@@ -281,6 +294,21 @@ async def share(here: Here, run_id: str, body: ShareBody | None = None) -> Respo
     return success(ShareLink(f"/share/{signed}", timestamp(time.time() + seconds)), 201)
 
 
+@router.post(
+    "/{run_id}/fork",
+    status_code=201,
+    summary="Fork a run",
+    responses={**answers(Forked, "The new run was started.", status=201), **errors(404, 409, 429, body=True)},
+)
+async def fork(here: Here, run_id: str, body: ForkBody | None = None) -> Response:
+    """Start a new run from an existing one, with changes. Replies to unchanged requests are reused at no cost, up to
+    the position `at` in every trial."""
+    parent, body = here.run(run_id), body or ForkBody()
+    settings = await here.heavy(lambda: _fork_settings(here, parent, body))
+    record = await here.background.fork(parent, settings, name=body.name, at=body.at)
+    return success(Forked(record.id, record.title, "Run started"), 201)
+
+
 @router.delete(
     "/{run_id}", summary="Delete a run", responses={**answers(Told, "The run was deleted."), **errors(404, 409)}
 )
@@ -305,6 +333,41 @@ async def follow(here: Here, run_id: str) -> Response:
         return events.Moment(moment, is_over(record, status) and not record.deleting)
 
     return events.stream(here, look)
+
+
+def _fork_settings(here: Services, parent: RunRecord, body: ForkBody) -> Any:
+    """The settings of a fork, within what a request may set."""
+    check_forkable(parent)
+    refuse_unloaded(parent)
+    command = command_of_run(parent)
+    if command is not None and not command.over_http:
+        raise RunError(f"run {parent.title!r} cannot be forked over HTTP: use `groundswell runs fork`")
+    driver = load_stored_driver(parent.driver or "", parent.location)
+    settings = fork_settings(parent, driver, body.set.items())
+    check_limits(settings, here.settings)
+    before, after = (msgspec.to_builtins(each, enc_hook=str) for each in (fork_settings(parent, driver, ()), settings))
+    for text in set(texts(after)) - set(texts(before)):
+        here.check_name(text, "set")
+    for name in _not_for_requests(command):
+        if list(_named(name, after)) != list(_named(name, before)):
+            raise SettingsError(f"{name}: cannot be set in a request; set it when you start the server", field=name)
+    return settings
+
+
+def _not_for_requests(command: Command | None) -> Iterator[str]:
+    """The names of settings that requests cannot change."""
+    for one in () if command is None else command.fields.values():
+        if not one.flag.over_http:
+            yield from (one.name, *one.flag.also)
+
+
+def _named(name: str, value: Any) -> Iterator[Any]:
+    """The values of all fields with a name, in nested data."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, each in inner:
+        if key == name:
+            yield each
+        yield from _named(name, each)
 
 
 def _refuse_unended(here: Services, record: RunRecord) -> None:

@@ -122,6 +122,13 @@ class Evolved(Stored):
             found[tested.name] = [read[key] for key in keys]
         return SealedProblem(number, self.settings.problems.test[number], found)
 
+    def problem_of(self, key: str) -> int | None:
+        """The problem of a trial of the held-out test; None for other trials."""
+        for number in range(len(self.settings.problems.test)) if key.startswith("test/") else ():
+            if any(key in _keys(self.settings, tested, "test", number) for tested in self.analysis.tested):
+                return number
+        return None
+
     def sealed_test(self) -> Iterator[SealedProblem]:
         """All problems of the held-out test, read one by one."""
         return map(self.sealed_problem, range(len(self.settings.problems.test)))

@@ -25,6 +25,7 @@ def transcripts_block(found: Evolved) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=lambda: (transcript_of(found, each) for each in found.sealed_test()),
+        one=partial(_one, found),
         filters=("outcome", "whose reply is right", "missing"),
         legend=LEGEND if found.settings.metric in BY_ANSWER else {},
         command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
@@ -32,6 +33,12 @@ def transcripts_block(found: Evolved) -> Transcripts:
         "the trial with the evolved prompt; tests.csv has the keys of all trials.",
         example=partial(_example, found),
     )
+
+
+def _one(found: Evolved, key: str) -> Transcript | None:
+    """The problem of a trial of the held-out test."""
+    number = found.problem_of(key)
+    return None if number is None else transcript_of(found, found.sealed_problem(number))
 
 
 def _example(found: Evolved) -> Transcript | None:

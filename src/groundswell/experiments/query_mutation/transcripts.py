@@ -24,6 +24,7 @@ def transcripts_block(data: ReportData) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_items, data),
+        one=partial(_one, data),
         filters=("outcome", "method", "guard", "kind of guard", "query that leaked", "mutator", "run"),
         legend={"orange": "reveals the secret"},
         command=f"groundswell runs show {run} --trial {{key}}/0",
@@ -38,6 +39,12 @@ def _items(data: ReportData) -> Iterator[Transcript]:
     """Every episode; those of the compared method come first."""
     for attempt in sorted(data.attempts, key=lambda each: each.method != SUBJECT):
         yield transcript_of(data, attempt)
+
+
+def _one(data: ReportData, key: str) -> Transcript | None:
+    """The episode of a trial, which is one of its steps."""
+    found = (each for each in data.attempts if key == each.key or key.startswith(f"{each.key}/"))
+    return next((transcript_of(data, each) for each in found), None)
 
 
 def _example(data: ReportData) -> Transcript | None:

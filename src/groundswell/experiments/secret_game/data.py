@@ -160,16 +160,16 @@ def data_tables(game: Game) -> Iterator[DataTable]:
     yield DataTable("sides", OF_SIDE_ROWS, partial(side_rows, game), MEANING | OF_SIDES)
 
 
-def counted(game: Game) -> Iterator[tuple[Interaction, bool]]:
-    """Every interaction in trial order, and whether the figures include it."""
-    for interaction in game.interactions():
+def counted(game: Game, interactions: Iterable[Interaction]) -> Iterator[tuple[Interaction, bool]]:
+    """Interactions, and whether the figures include them."""
+    for interaction in interactions:
         played = interaction.played
         yield interaction, played is not None and played.tells(game.analysis.tier, interaction.duel.sides)
 
 
 def interaction_rows(game: Game) -> Iterator[Row]:
     """One row per interaction, with all its messages."""
-    for interaction, counts in counted(game):
+    for interaction, counts in counted(game, game.interactions()):
         duel, played = interaction.duel, interaction.played
         row: Row = dict.fromkeys(COLUMNS) | _common(interaction, counts)
         for seat, side in enumerate(SIDES):
@@ -184,7 +184,7 @@ def interaction_rows(game: Game) -> Iterator[Row]:
 def side_rows(game: Game) -> Iterator[Row]:
     """One row per side: the agent, its opponent and the outcome."""
     met = Counter[tuple[str, ...]]()
-    for interaction, counts in counted(game):
+    for interaction, counts in counted(game, game.interactions()):
         seats = interaction.duel.seats
         met[tuple(seat.agent for seat in seats)] += 1
         for seat in interaction.duel.sides:

@@ -10,7 +10,7 @@ import msgspec
 
 from groundswell.experiments.secret_game.data import counted
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, WRITTEN, Duel, Finding, Played, Seat, Talk, Tier
-from groundswell.experiments.secret_game.reading import Game, Interaction
+from groundswell.experiments.secret_game.reading import Game, Interaction, interactions_of
 from groundswell.experiments.secret_game.tally import NO_CLASS
 from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
 
@@ -34,6 +34,7 @@ def transcripts_block(game: Game) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_items, game, tier),
+        one=partial(_one, game, tier),
         filters=("outcome", "class", "who leaked", "message of the leak", "model", "label", "judge", "counted"),
         legend=LEGEND if game.analysis.overall.classes else WITHOUT_CLASSES,
         command=f"groundswell runs show {shlex.quote(game.record.title)} --trial {{key}}",
@@ -43,12 +44,22 @@ def transcripts_block(game: Game) -> Transcripts:
 
 
 def _items(game: Game, tier: Tier) -> Iterator[Transcript]:
-    for interaction, counts in counted(game):
+    for interaction, counts in counted(game, game.interactions()):
         if interaction.status != "unfinished":
-            found = transcript_of(interaction, tier)
-            why = () if counts or interaction.played is None else (NOT_COUNTED,)
-            tags = found.tags | {"counted": ["yes" if counts else "no"]}
-            yield msgspec.structs.replace(found, facts=(*found.facts, *why), tags=tags)
+            yield _with_count(interaction, tier, counts)
+
+
+def _one(game: Game, tier: Tier, key: str) -> Transcript | None:
+    trials = () if game.held is None else [game.held.results(game.record).trial(key)]
+    found = counted(game, interactions_of(trials)())
+    return next((_with_count(each, tier, counts) for each, counts in found if each.status != "unfinished"), None)
+
+
+def _with_count(interaction: Interaction, tier: Tier, counts: bool) -> Transcript:
+    found = transcript_of(interaction, tier)
+    why = () if counts or interaction.played is None else (NOT_COUNTED,)
+    tags = found.tags | {"counted": ["yes" if counts else "no"]}
+    return msgspec.structs.replace(found, facts=(*found.facts, *why), tags=tags)
 
 
 def _leaking(game: Game, tier: Tier) -> Transcript | None:
@@ -165,6 +176,7 @@ def _messages(duel: Duel, played: Played) -> Iterator[Message]:
             thought=line.thought,
             marks=_surest_first(said),
             thought_marks=_surest_first([mark for thought, mark in marks if thought]),
+            path="" if isinstance(duel, Talk) else str(turn),
         )
 
 

@@ -97,6 +97,10 @@ class Study:
         """The simulations that have started, each with the key of its trial, read from the store."""
         return Readings(self.held).keyed(self.record)
 
+    def simulation(self, key: str) -> SimulationShown:
+        """The simulation of a trial."""
+        return Readings(self.held).of_trial(self.record, key)
+
 
 def data_tables(study: Study) -> Iterator[DataTable]:
     """The tables written with the report: simulations, lines and, with a questionnaire, answers."""

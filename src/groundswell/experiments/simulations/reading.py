@@ -246,6 +246,10 @@ class Readings:
             for result in results.numbered(at, min(at + CHUNK - 1, last)):
                 yield result.key, _shown(record, result)
 
+    def of_trial(self, record: RunRecord, key: str) -> SimulationShown:
+        """The simulation of the trial with this key."""
+        return _shown(record, self._store.results(record).trial(key))
+
     def simulation(self, found: Found) -> SimulationShown:
         """One simulation. Raises `RunNotFound` if it has not started, unless it is a single one that is waiting."""
         try:

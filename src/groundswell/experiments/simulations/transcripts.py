@@ -28,6 +28,7 @@ def transcripts_block(study: Study) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_items, study),
+        one=lambda key: transcript_of(study, key, study.simulation(key)),
         filters=("status", "speaker", "label", "model", "answer"),
         command=f"groundswell runs show {shlex.quote(study.record.title)} --trial {{key}}",
         about="All simulations that have started: entities, lines, thoughts and answers.",

@@ -13,6 +13,7 @@ from groundswell.web.dashboard import (
     run,
     runs,
     start,
+    trials,
 )
 
 PAGES = (
@@ -21,6 +22,7 @@ PAGES = (
     runs.router,
     results.router,
     compare.router,
+    trials.router,
     run.router,
     start.router,
     entities.router,
