@@ -23,7 +23,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'"
 )
-EVIL = "<img src=x onerror=alert(1)>"
+EVIL = "<img src onerror=alert()>"
 STYLE = ":root{--ink:#111111;--faint:#777777;--panel:#ffffff;--ground:#ffffff;--grid:#dddddd;--blue:#0000ff}"
 DARK = "@media (prefers-color-scheme:dark){:root{--blue:#00ff00}}"
 SCRIPT = Path(groundswell.web.__file__).parent / "dashboard" / "static" / "charts.js"
@@ -34,7 +34,7 @@ PAINTED = """([red, green, blue]) => {
     if (node.tagName === 'CANVAS') found.push(node);
     for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) walk(child);
   };
-  walk(document.querySelector('.chart-interactive'));
+  for (const box of document.querySelectorAll('.chart-interactive')) walk(box);
   for (const canvas of found) {
     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     for (let at = 0; at < data.length; at += 4)
@@ -52,7 +52,7 @@ TOOLTIP = """() => {
     for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) walk(child);
   };
   walk(document.body);
-  return found.map(each => [each.textContent, each.querySelectorAll('img').length]);
+  return found.length ? found.map(each => [each.textContent, each.querySelectorAll('img').length]) : null;
 }"""
 
 
@@ -100,21 +100,24 @@ def page(_chromium: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
     opened.on("pageerror", lambda error: said.append(f"error: {error}"))
     opened.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
     opened.goto(address)
+    opened.locator(".chart svg").first.wait_for(state="hidden")
     opened.wait_for_function(PAINTED, arg=[0, 0, 255])
     yield opened, said
     context.close()
 
 
 def complaints(said: list[str]) -> list[str]:
-    return [each for each in said if not each.startswith(("info:", "log:", "debug:")) and "stays a picture" not in each]
+    """What the console said, except what the broken chart and reading the canvas cause."""
+    expected = ("log: [bokeh", "warning: This chart stays a picture", "warning: Canvas2D: Multiple readback")
+    return [each for each in said if not each.startswith(expected)]
 
 
 def test_a_chart_is_drawn_and_tells_its_values(page: tuple[Any, list[str]]) -> None:
     opened, said = page
-    opened.mouse.move(5, 5)
-    opened.mouse.move(*opened.evaluate(PAINTED, [0, 0, 255]))
-    opened.wait_for_function(f"({TOOLTIP})().length > 0")
-    assert opened.evaluate(TOOLTIP) == [[f"{EVIL}: 50.0% (30.0% to 70.0%), n 10", 0]]
+    x, y = opened.evaluate(PAINTED, [0, 0, 255])
+    opened.mouse.move(x + 40, y + 40)
+    opened.mouse.move(x, y + 2)
+    assert opened.wait_for_function(TOOLTIP).json_value() == [[f"{EVIL}: 50.0% (30.0% to 70.0%), n 10", 0]]
     assert not complaints(said)
 
 

@@ -120,6 +120,8 @@ def _layout(canvas: Canvas) -> Model:
     rows = _rows(shown)
     panels: list[_Panel] = []
     content: list[Model] = [_row(row, panels) for row in rows]
+    if len(panels) == 1:  # several panels would need too much room for tools outside
+        panels[0].plot.update(toolbar_location="below", toolbar_inner=False)
     for legend in canvas.legends:
         if len(rows[0]) == 1:
             panels[0].plot.add_layout(_legend(panels[0].plot, legend, panels[0].left), "above")
@@ -716,6 +718,7 @@ class _Panel:
                 tooltips=template,
                 limit=MOST_TOOLTIPS,
                 point_policy="follow_mouse",
+                attachment="above",
                 show_arrow=False,
                 visible=False,
             )
