@@ -292,6 +292,7 @@ LAZY = {
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
     ("web.serving", "groundswell.web.keeping"),
+    ("web.serving", "groundswell.web.last_seen"),
     ("web.serving", "groundswell.web.services"),
 }
 

@@ -40,7 +40,7 @@ Reader = Annotated[str, Query(max_length=LONGEST_READER, description="Name of th
 MOST_ITEMS = 1_000
 
 
-class SampleBody(Body):
+class LabelSampleBody(Body):
     """Which conversations to draw."""
 
     size: Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Number of conversations to label.")] = 50
@@ -61,7 +61,7 @@ class LabelsBody(Body):
     labels: Annotated[dict[str, LabelBody], Field(max_length=10_000)]
 
 
-class Progress(msgspec.Struct, frozen=True):
+class ReaderProgress(msgspec.Struct, frozen=True):
     """How many conversations a reader has labelled."""
 
     reader: str
@@ -75,7 +75,7 @@ class LabelsShown(msgspec.Struct, frozen=True):
     guide: str
     choices: list[dict[str, str]]
     size: int
-    readers: list[Progress]
+    readers: list[ReaderProgress]
 
 
 class ItemShown(msgspec.Struct, frozen=True):
@@ -106,7 +106,7 @@ async def get(here: Here, run_id: str) -> Response:
     summary="Draw a sample to label",
     responses={**answers(LabelsShown, "The sample was drawn.", status=201), **errors(404, 409, body=True)},
 )
-async def begin(here: Here, run_id: str, body: SampleBody) -> Response:
+async def begin(here: Here, run_id: str, body: LabelSampleBody) -> Response:
     """Draw the conversations that readers label. All readers of a run share one sample."""
     record = here.run(run_id)
     task = task_of(record)
@@ -204,7 +204,7 @@ def shown(here: Services, record: RunRecord) -> LabelsShown:
     """The task of a run and its progress."""
     task = task_of(record)
     labels = find_labels(here.store.documents, record.id).get(record.id)
-    readers = [] if labels is None else [Progress(name, len(labels.done(name))) for name in labels.readers]
+    readers = [] if labels is None else [ReaderProgress(name, len(labels.done(name))) for name in labels.readers]
     choices = [_choice(each) for each in task.choices]
     return LabelsShown(record.id, task.guide, choices, 0 if labels is None else len(labels.sample), readers)
 

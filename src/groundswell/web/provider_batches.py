@@ -19,7 +19,7 @@ from groundswell.web.services import Here, Services
 router = APIRouter(prefix="/api/provider-batches", tags=["provider batches"])
 
 
-class BatchShown(msgspec.Struct, frozen=True):
+class ProviderBatchShown(msgspec.Struct, frozen=True):
     """A batch at a provider. `state`, `done` and `failed` are what the provider said last. `usd` is an estimate."""
 
     run_id: str
@@ -42,7 +42,7 @@ class BatchShown(msgspec.Struct, frozen=True):
 @router.get(
     "",
     summary="List provider batches",
-    responses={**answers(list[BatchShown], "The batches in flight of all runs, oldest first."), **errors()},
+    responses={**answers(list[ProviderBatchShown], "The batches in flight of all runs, oldest first."), **errors()},
 )
 async def list_all(
     here: Here, ask: Annotated[bool, Query(description="Ask the providers for the current states.")] = False
@@ -76,12 +76,12 @@ async def cancel(here: Here, run_id: str, wave: int) -> Response:
     return success(Told("The batch is being cancelled. Completed requests are kept. Resume its run to send the rest."))
 
 
-def shown(sight: Sight, now: float) -> BatchShown:
+def shown(sight: Sight, now: float) -> ProviderBatchShown:
     """A batch with the fields that clients see."""
     told = described(sight, now)
     if told["created_at"] is None:
         told |= {"created_at": 0.0, "age_seconds": 0.0}
-    return BatchShown(**{name: told[name] for name in BatchShown.__struct_fields__})
+    return ProviderBatchShown(**{name: told[name] for name in ProviderBatchShown.__struct_fields__})
 
 
 async def _ask(here: Services, waves: list[StoredWave]) -> list[Sight]:

@@ -13,7 +13,7 @@ from groundswell.batch_lookup import Sight, total
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.dashboard.pages import page, part
-from groundswell.web.provider_batches import BatchShown, shown
+from groundswell.web.provider_batches import ProviderBatchShown, shown
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
@@ -24,7 +24,7 @@ RECENT = 25
 class BatchRow(NamedTuple):
     """A batch in flight: what the API shows, and the seconds until its deadline."""
 
-    batch: BatchShown
+    batch: ProviderBatchShown
     left: float | None
     cancellable: bool
 
