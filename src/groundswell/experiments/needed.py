@@ -10,7 +10,7 @@ EXTRAS = {
     "report": ("polars", "matplotlib"),
     "local": ("xllamacpp",),
     "embeddings": ("sentence_transformers",),
-    "web": ("fastapi", "uvicorn"),
+    "web": ("fastapi", "uvicorn", "bokeh"),
     "rl": ("gymnasium", "stable_baselines3", "torch", "tensorboard"),
     "gepa": ("gepa",),
     "dspy": ("dspy",),
