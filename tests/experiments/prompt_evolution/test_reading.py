@@ -72,8 +72,12 @@ def test_replies_to_the_sealed_test_are_those_behind_its_scores(evolved: Evolved
 
 
 def test_transcripts_have_the_replies_and_say_what_is_missing(evolved: Evolved) -> None:
-    items = list(transcripts_block(evolved).items())
+    block = transcripts_block(evolved)
+    items = list(block.items())
     assert len(items) == len(SMALL.problems.test)
+    assert block.one is not None
+    assert [block.one(item.key) for item in items] == items
+    assert block.one("train/0") is None
     prompts, models = {each.genome for each in evolved.analysis.tested}, len(evolved.settings.models)
     for number, item in enumerate(items):
         assert item.messages[0].text == SMALL.problems.test[number].question

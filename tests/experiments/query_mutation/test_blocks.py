@@ -240,6 +240,9 @@ def test_prompts_are_shown_word_by_word(data: ReportData) -> None:
 def talks(data: ReportData) -> Transcripts:
     found = block(data, "transcripts")
     assert isinstance(found, Transcripts)
+    assert found.one is not None
+    assert [found.one(f"{item.key}/0/hash") for item in found.items()] == list(found.items())
+    assert found.one("train/0/0/0") is None
     return found
 
 

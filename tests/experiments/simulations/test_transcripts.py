@@ -35,6 +35,8 @@ def shown(path: Path, what: Batch | Single, came: Talked | Fault | None) -> tupl
         block = transcripts_block(study)
         (found,) = block.items()
         assert block.example is not None
+        assert block.one is not None
+        assert block.one(found.key) == found
         return found, block.example()
 
 
