@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, cos, isclose, isfinite, radians, sqrt
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from groundswell.errors import SettingsError
 from groundswell.reporting.blocks import Figure
 from groundswell.reporting.figures import FAINT, TO_PIXELS, drawn, hover_texts
@@ -100,7 +102,8 @@ def chart_of(block: Figure) -> dict[str, Any] | None:
             made = _layout(canvas)
         except _Lossy:
             return None
-        return dict(json_item(made))
+        found: dict[str, Any] = msgspec.to_builtins(dict(json_item(made)), enc_hook=lambda number: number.item())
+        return found  # numbers of numpy, which JSON does not know, are plain numbers now
 
 
 def _bokeh() -> Any:
