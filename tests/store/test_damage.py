@@ -189,7 +189,7 @@ def test_an_ask_that_lost_columns_with_its_checksum_is_damaged(lost: dict[str, A
 @pytest.mark.parametrize("seconds", [None, 2.25, "text", b"2.5"], ids=repr)
 def test_the_seconds_of_an_ask_are_covered_by_its_checksum(seconds: Any) -> None:
     row = AskRow(1, "0", b"fingerprint", None, None, '{"reply":{}}', None, 2.5)
-    row = row._replace(checksum=checksum(*row[:5], 2.5, row.settlement))
+    row = row._replace(checksum=checksum(*row[:5], (2.5).hex(), row.settlement))
     assert row.checked() is row
     with pytest.raises(msgspec.DecodeError, match="was changed"):
         row._replace(seconds=seconds).checked()

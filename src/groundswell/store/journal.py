@@ -185,7 +185,7 @@ class StoreJournal:
         encoded = encode_settlement(settlement)
         text = encoded.decode()
         batch = self._batch()
-        timed = "" if seconds is None else f"{float(seconds)}\0"  # SQLite would make a whole number a float
+        timed = "" if seconds is None else f"{float(seconds).hex()}\0"
         of_row = joined_checksum(f"{trial}\0{path}\0{fingerprint!r}\0{wave}\0{fault}\0{timed}", encoded)
         batch.rows["asks"].extend((trial, path, fingerprint, wave, fault, text, of_row, seconds))
         if cache_key is not None:
