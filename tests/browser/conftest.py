@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -54,15 +56,16 @@ def _chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def browse(_chromium: Any) -> Iterator[Open]:
-    """Open a file in a window of its own: `browse(path, width=390, dark=True)`."""
+    """Open a file or an address in a window of its own: `browse(path, width=390, dark=True)`."""
     contexts = []
 
-    def opened(path: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> Opened:
+    def opened(place: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False) -> Opened:
         size = {"width": width, "height": height}
         context = _chromium.new_context(viewport=size, color_scheme="dark" if dark else "light")
+        context.set_default_timeout(PATIENCE * 1000)
         contexts.append(context)
         found = Opened(context.new_page())
-        found.page.goto(path.absolute().as_uri())
+        found.page.goto(place if isinstance(place, str) else place.absolute().as_uri())
         return found
 
     yield opened

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Open, Opened
 from tests.web.dashboard.report_pages import MARKUP, play
 from tests.web.scene import Api, serving
 
@@ -26,20 +26,9 @@ def runs(api: Api) -> tuple[str, str]:
 
 
 @pytest.fixture
-def visit(api: Api, _chromium: Any) -> Iterator[Any]:
+def visit(browse: Open, api: Api) -> Any:
     """Open a page of the server: `visit("/runs", width=390)`."""
-    contexts = []
-
-    def opened(path: str, *, width: int = 1280) -> Opened:
-        context = _chromium.new_context(viewport={"width": width, "height": 900})
-        contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.goto(f"{api.server.url}{path}")
-        return found
-
-    yield opened
-    for context in contexts:
-        context.close()
+    return lambda path, **look: browse(f"{api.server.url}{path}", **look)
 
 
 def complaints(seen: Opened) -> list[str]:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from groundswell.experiments.simulations.entities import Entity
-from tests.browser.conftest import Opened
-from tests.patience import PATIENCE
+from tests.browser.conftest import Open, Opened
 from tests.web.scene import Api, gated, serving
 
 pytestmark = pytest.mark.slow
@@ -28,22 +27,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture
-def visit(_chromium: Any, api: Api) -> Iterator[Visit]:
+def visit(browse: Open, api: Api) -> Visit:
     """Open a page of the server: `visit("/start", width=390)`."""
-    contexts = []
-
-    def opened(path: str, *, at: Api = api, width: int = 1280, dark: bool = False) -> Opened:
-        size = {"width": width, "height": 900}
-        context = _chromium.new_context(viewport=size, color_scheme="dark" if dark else "light")
-        context.set_default_timeout(PATIENCE * 1000)
-        contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.goto(f"{at.server.url}{path}")
-        return found
-
-    yield opened
-    for context in contexts:
-        context.close()
+    return lambda path, *, at=api, **look: browse(f"{at.server.url}{path}", **look)
 
 
 def body_of(page: Any) -> Any:

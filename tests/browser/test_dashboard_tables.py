@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Open, Opened
 from tests.web.scene import Api, serving
 
 pytestmark = pytest.mark.slow
@@ -24,20 +23,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture
-def visit(server: Api, _chromium: Any) -> Iterator[Visit]:
-    """Open a page of the server in a window of its own."""
-    contexts = []
-
-    def opened(path: str, *, width: int = 1280, dark: bool = False) -> Opened:
-        size = {"width": width, "height": 900}
-        contexts.append(_chromium.new_context(viewport=size, color_scheme="dark" if dark else "light"))
-        found = Opened(contexts[-1].new_page())
-        found.page.goto(server.server.url + path)
-        return found
-
-    yield opened
-    for context in contexts:
-        context.close()
+def visit(browse: Open, server: Api) -> Visit:
+    """Open a page of the server: `visit("/runs", width=390)`."""
+    return lambda path, **look: browse(f"{server.server.url}{path}", **look)
 
 
 def test_an_entity_is_created_changed_and_deleted(visit: Visit, server: Api) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Opened
-from tests.patience import PATIENCE
+from tests.browser.conftest import Open, Opened
 from tests.web.dashboard.scene import LONG, UNSAFE, played, scripted_run
 from tests.web.scene import Api, gated, serving
 
@@ -25,22 +23,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture
-def visit(_chromium: Any, api: Api) -> Iterator[Visit]:
+def visit(browse: Open, api: Api) -> Visit:
     """Open a page of the server: `visit("/runs", width=390)`."""
-    contexts = []
-
-    def opened(path: str, *, width: int = 1280, dark: bool = False) -> Opened:
-        size = {"width": width, "height": 900}
-        context = _chromium.new_context(viewport=size, color_scheme="dark" if dark else "light")
-        context.set_default_timeout(PATIENCE * 1000)
-        contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.goto(f"{api.server.url}{path}")
-        return found
-
-    yield opened
-    for context in contexts:
-        context.close()
+    return lambda path, **look: browse(f"{api.server.url}{path}", **look)
 
 
 def test_a_trial_is_read_with_the_keyboard_and_forked(api: Api, visit: Visit) -> None:

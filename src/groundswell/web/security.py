@@ -130,7 +130,7 @@ def _name_of(host: str) -> str:
 
 def _add_headers(headers: MutableHeaders, path: str) -> None:
     headers["X-Content-Type-Options"] = "nosniff"
-    headers["Referrer-Policy"] = "no-referrer"
+    headers.setdefault("Referrer-Policy", "no-referrer")  # pages have forms, whose origin must be told
     headers.setdefault("Content-Security-Policy", POLICY)  # report pages have their own
     if path.startswith("/api"):
         headers["Cache-Control"] = "no-store"

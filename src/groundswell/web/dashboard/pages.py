@@ -50,7 +50,8 @@ def page(here: Services, request: Request, name: str, status: int = 200, **value
         "stream": "",
     }
     html = environment().get_template(name).render(common | values)
-    return HTMLResponse(html, status, {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+    return HTMLResponse(html, status, headers)
 
 
 def part(name: str, macro: str, *values: Any) -> str:
