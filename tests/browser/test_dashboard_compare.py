@@ -73,8 +73,16 @@ def test_runs_are_selected_and_compared(visit: Any, runs: tuple[str, str]) -> No
     assert seen.page.locator(f"#select-{runs[0]}").is_checked()
     link.click()
     seen.page.wait_for_selector("#part-run")
-    assert seen.page.url.endswith(f"/compare?run={runs[0]}&run={runs[1]}")
     assert "Settings that differ" in seen.text()
+    assert seen.page.url.endswith(f"/compare?run={runs[0]}&run={runs[1]}")
+    assert complaints(seen) == []
+
+
+def test_the_figure_of_a_comparison_is_a_chart(visit: Any, api: Api, runs: tuple[str, str]) -> None:
+    seen: Opened = visit(f"/compare?run={runs[0]}&run={play(api, name='another', seed=9)}")
+    seen.page.wait_for_selector("#part-run")
+    seen.page.locator("#differences").scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#differences .chart-interactive")
     assert complaints(seen) == []
 
 

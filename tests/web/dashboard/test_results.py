@@ -82,10 +82,9 @@ def test_files_that_are_not_there(shared: Api, run: str, path: str) -> None:
     assert shared.http.get(f"/runs/{run}/{path}").status_code == 404
 
 
-def test_a_chart_is_data_or_nothing(shared: Api, run: str) -> None:
-    answer = shared.http.get(f"/runs/{run}/charts/leak-rates")
-    assert answer.status_code in (200, 204)
-    assert answer.status_code == 204 or answer.json()
+@pytest.mark.parametrize("figure", ["leak-rates", "pairs", "survival", "messages", "comparisons", "tokens"])
+def test_figures_are_charts(shared: Api, run: str, figure: str) -> None:
+    assert shared.http.get(f"/runs/{run}/charts/{figure}").json()["doc"]
 
 
 def test_a_run_in_progress_says_what_is_missing_and_its_report_follows(shared: Api) -> None:

@@ -190,7 +190,8 @@ async def chart_response(here: Services, found: ReadyReport, name: str) -> Respo
     data = await here.heavy(lambda: chart_of(block))
     if data is None:
         return Response(status_code=204)
-    return Response(msgspec.json.encode(data), media_type="application/json")
+    body = msgspec.json.encode(data, enc_hook=lambda value: value.item())  # ticks are numbers of numpy
+    return Response(body, media_type="application/json")
 
 
 def file_response(found: ReadyReport, file: str) -> Response:
