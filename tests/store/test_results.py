@@ -25,7 +25,7 @@ from groundswell.program.request import (
 )
 from groundswell.store import results as module
 from groundswell.store.journal import Store
-from groundswell.store.results import Latencies, ReplyCounts
+from groundswell.store.results import Latencies, ReplyCounts, Spread
 from tests.store.planted import Planted
 
 
@@ -137,8 +137,10 @@ def test_latencies_are_percentiles_of_replies_by_transport(tmp_path: Path) -> No
     store = Store(tmp_path / "s.db")
     results = store.results(store.runs.get("r"))
     batched = Latencies("openai_batch", 1, 60.0, 60.0, 60.0, 60.0)
-    assert results.latencies() == [Latencies("live", 3, p50=0.2, p90=7.0, p99=7.0, max=7.0), batched]
-    assert results.latencies(most=2) == [Latencies("live", 1, 7.0, 7.0, 7.0, 7.0)], "of the newest two trials"
+    found, spread = results.latencies()
+    assert found == [Latencies("live", 3, p50=0.2, p90=7.0, p99=7.0, max=7.0), batched]
+    assert list(spread.values()) == [Spread(0.2, 7.0)], "a wave with one reply has none"
+    assert results.latencies(most=2)[0] == [Latencies("live", 1, 7.0, 7.0, 7.0, 7.0)], "of the newest two trials"
     store.close_reading()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,9 +13,10 @@ from groundswell.web.report_cache import ReadyReport, ReportCache
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as pool:
-        yield pool
+def cache() -> Iterator[ReportCache]:
+    made = ReportCache()
+    yield made
+    made.close()
 
 
 def building(built: list[str], what: str) -> Callable[[], ReadyReport]:
@@ -31,8 +31,8 @@ def got(cache: ReportCache, name: str, built: list[str]) -> str:
     return asyncio.run(cache.get(name, 0, building(built, "unwanted"))).html
 
 
-def test_a_report_is_built_once_and_again_if_it_changed(pool: ThreadPoolExecutor) -> None:
-    cache, built = ReportCache(pool), list[str]()
+def test_a_report_is_built_once_and_again_if_it_changed(cache: ReportCache) -> None:
+    built = list[str]()
     for version, what in ((1, "first"), (1, "the same"), (2, "second")):
         cache.want("a", version, building(built, what))
         got(cache, "a", built)
@@ -41,8 +41,8 @@ def test_a_report_is_built_once_and_again_if_it_changed(pool: ThreadPoolExecutor
     assert cache.version("a") == 2
 
 
-def test_an_error_is_kept_until_the_report_is_wanted_again(pool: ThreadPoolExecutor) -> None:
-    cache, built = ReportCache(pool), list[str]()
+def test_an_error_is_kept_until_the_report_is_wanted_again(cache: ReportCache) -> None:
+    built = list[str]()
 
     def fails() -> ReadyReport:
         raise ValueError("no data")
@@ -55,11 +55,9 @@ def test_an_error_is_kept_until_the_report_is_wanted_again(pool: ThreadPoolExecu
     assert got(cache, "a", built) == "better"
 
 
-def test_reports_that_were_not_used_lately_are_forgotten(
-    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_that_were_not_used_lately_are_forgotten(cache: ReportCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_cache, "MOST_KEPT", 2)
-    cache, built = ReportCache(pool), list[str]()
+    built = list[str]()
     for name in ("a", "b", "a", "c", "c"):
         cache.want(name, 1, building(built, name))
         got(cache, name, built)

@@ -67,7 +67,9 @@ class LaneSample(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The figures of a run at a time, in seconds since 1970. `cap` is the sum of those of its lanes.
+    """The figures of a run at a time, in seconds since 1970.
+
+    `cap` is the sum of those of its lanes; None if all requests are sent in batches.
 
     settled, missing, running       trials; those that are missing are settled too
     sent, cached, failed, retried   requests
@@ -82,7 +84,7 @@ class Sample(NamedTuple):
     failed: int
     retried: int
     in_flight: int
-    cap: int
+    cap: int | None
     usd: float
     lanes: tuple[LaneSample, ...]
 
@@ -292,7 +294,7 @@ def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
         counters.failed,
         counters.retried,
         run.in_flight,
-        sum(lane.cap or 0 for lane in lanes),
+        sum(caps) if (caps := [lane.cap for lane in lanes if lane.cap is not None]) else None,
         counters.usd,
         lanes,
     )

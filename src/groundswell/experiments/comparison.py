@@ -88,6 +88,7 @@ def compared_run(held: Store, record: RunRecord) -> ComparedRun:
     results, warnings = results_of(record, Path()), list[str]()
     results.say = warnings.append
     report = results.report(held, [record]) if results.has_report(record) else None
+    record.status = held.runs.state(record)
     return ComparedRun(record, report, origin_of(held, record), warnings)
 
 
@@ -273,11 +274,7 @@ def _findings(runs: Sequence[ComparedRun], names: Sequence[str], found: Differen
             f"{plural(len(tests), 'difference')} to {names[0]}: {apart:,} of the 95% intervals exclude 0. "
             f"After Holm's adjustment for all of them, {left:,} {'remains' if left == 1 else 'remain'} at 5%."
         )
-        chance = max(1, round(LEVEL * len(tests)))
-        yield (
-            f"If the runs did not differ at all, about {chance:,} of {len(tests):,} intervals would still exclude 0 by "
-            "chance."
-        )
+        yield "If the runs did not differ, about 5% of the intervals would still exclude 0."
     elif not same_experiment(runs):
         yield "The runs are of different experiments. So only their settings, cost and time are compared."
     elif all(run.report is not None for run in runs):

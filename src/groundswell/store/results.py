@@ -376,8 +376,8 @@ class Results:
                 found.append(FaultCount(kind, many, key, _fault(body).message))
             return found
 
-    def latencies(self, most: int = SAMPLED) -> list[Latencies]:
-        """Seconds from sending a request to its reply, by transport.
+    def latencies(self, most: int = SAMPLED) -> tuple[list[Latencies], dict[int, Spread]]:
+        """Seconds from sending a request to its reply: percentiles by transport, and the spread within each wave.
 
         At most `most` requests are read: those of the trials that were started last. Cache hits, faults, and replies of
         releases that did not store the time are left out.
@@ -390,30 +390,19 @@ class Results:
             .subquery()
         )
         query = (
-            sa.select(sa.func.coalesce(waves.c.transport, "live"), newest.c.seconds)
+            sa.select(sa.func.coalesce(waves.c.transport, "live"), newest.c.wave, newest.c.seconds)
             .outerjoin_from(newest, waves, waves.c.id == newest.c.wave)
             .where(newest.c.seconds.is_not(None), newest.c.fault.is_(None))
         )
         taken: dict[str, list[float]] = {}
+        by_wave: dict[int, list[float]] = {}
         with self._read() as connection:
-            for transport, seconds in connection.execute(query):
+            for transport, wave, seconds in connection.execute(query):
                 taken.setdefault(transport, []).append(seconds)
-        return [_latencies(transport, sorted(taken[transport])) for transport in sorted(taken)]
-
-    def wave_latencies(self, most: int = SAMPLED) -> dict[int, Spread]:
-        """How the seconds per reply differ within each wave, among the requests that `latencies` reads."""
-        query = (
-            sa.select(asks.c.wave, asks.c.seconds)
-            .where(asks.c.trial.between(*self._span))
-            .order_by(asks.c.trial.desc())
-            .limit(most)
-        )
-        taken: dict[int, list[float]] = {}
-        with self._read() as connection:
-            for wave, seconds in connection.execute(query):
-                if wave is not None and seconds is not None:
-                    taken.setdefault(wave, []).append(seconds)
-        return {wave: Spread(median(some), max(some)) for wave, some in taken.items() if len(some) > 1}
+                if wave is not None:
+                    by_wave.setdefault(wave, []).append(seconds)
+        spread = {wave: Spread(median(some), max(some)) for wave, some in by_wave.items() if len(some) > 1}
+        return [_latencies(transport, sorted(taken[transport])) for transport in sorted(taken)], spread
 
     def ask_fault_counts(self) -> dict[str, int]:
         """How many requests ended in a fault, by its kind, most frequent first. Takes a second for a million requests.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,7 @@ class Runs:
             return int(connection.execute(COUNT_OF if drivers else COUNT, _of(drivers)).scalar_one())
 
     def search(
-        self, text: str = "", *, experiment: str = "", statuses: Sequence[Status] = (), limit: int, offset: int = 0
+        self, text: str = "", *, experiment: str = "", statuses: Collection[Status] = (), limit: int, offset: int = 0
     ) -> tuple[Sequence[RunRecord], int]:
         """A page of the runs that match, newest first, and how many match in all.
 

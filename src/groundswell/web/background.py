@@ -97,6 +97,8 @@ class Background:
         self._engine: Engine | None = None
         self._watching: list[asyncio.Task[None]]
         self._readings: dict[str, Reading] = {}
+        self.endpoints: Mapping[str, Sequence[EndpointFigures]] = {}
+        """Requests, failures and latency of each endpoint, by account, not more than a second old."""
         self.monitor = monitor or Monitor(LoopClock())
         """Live figures of runs, for the dashboard. Any thread may read it."""
 
@@ -190,14 +192,6 @@ class Background:
 
         await self._do(look())
 
-    async def endpoints(self) -> Mapping[str, Sequence[EndpointFigures]]:
-        """Requests, failures and latency of each endpoint, by account."""
-
-        async def look() -> Mapping[str, Sequence[EndpointFigures]]:
-            return self.engine.figures
-
-        return await self._do(look())
-
     async def cancel(self, record: RunRecord) -> None:
         """Stop a run in any process. Replies in flight are still recorded."""
         held = await asyncio.to_thread(self.store.runs.request_cancel, record)
@@ -267,6 +261,7 @@ class Background:
             meters = {id_: meters.get(id_) or Meter(run, now) for id_, run in open_runs.items()}
             self._readings = {id_: meter.read(now) for id_, meter in meters.items()}
             self.monitor.sample(open_runs.values())
+            self.endpoints = {name: tuple(some) for name, some in self.engine.figures.items()}
             await asyncio.sleep(READ_EVERY)
 
     async def _watch_elsewhere(self) -> None:

@@ -42,6 +42,13 @@ class Moment(NamedTuple):
     over: bool
 
 
+class Versioned(NamedTuple):
+    """A part of a page that is only sent when its version changes, whatever its HTML is."""
+
+    html: str
+    version: object
+
+
 class EventStream(StreamingResponse):
     """A stream that is counted as open while it lasts."""
 
@@ -89,8 +96,12 @@ def _refuse_too_many(services: Services) -> None:
         raise ApiError(429, f"{services.streams} streams are already open: close one, or poll instead")
 
 
+def _version(made: str | Versioned) -> object:
+    return made if isinstance(made, str) else made.version
+
+
 async def _changed_parts(services: Services, key: str, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
-    sent: dict[str, str] = {}
+    sent: dict[str, object] = {}
     silent = 0.0
     while not services.closing.is_set():
         try:
@@ -99,10 +110,11 @@ async def _changed_parts(services: Services, key: str, look: Callable[[], Moment
             log.info("the stream %s ends: %s", key, error)
             yield _event("end", b"{}")
             return
-        changed = {name: html for name, html in parts.items() if sent.get(name) != html}
+        changed = {name: made for name, made in parts.items() if sent.get(name) != _version(made)}
         if changed:
-            yield _event("parts", msgspec.json.encode(changed))
-            sent.update(changed)
+            html = {name: made if isinstance(made, str) else made.html for name, made in changed.items()}
+            yield _event("parts", msgspec.json.encode(html))
+            sent.update({name: _version(made) for name, made in changed.items()})
             silent = 0.0
         elif silent >= HEARTBEAT:
             yield b": still there\n\n"

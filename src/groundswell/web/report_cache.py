@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from groundswell.reporting.blocks import Report
 
@@ -18,12 +19,12 @@ MOST_KEPT = 12
 
 @dataclass(frozen=True)
 class ReadyReport:
-    """A report as a page shows it: its blocks, its figures as SVG by id, and its HTML."""
+    """A report as a page shows it: its blocks, its figures by id, as SVG and as interactive charts, and its HTML."""
 
     report: Report
     drawn: Mapping[str, str]
     html: str
-    warnings: Sequence[str] = ()
+    charts: dict[str, Any] = field(default_factory=dict)
 
 
 class _Entry:
@@ -35,9 +36,13 @@ class _Entry:
 class ReportCache:
     """The latest report of each name. The version says whether it is current. Only the event loop calls this."""
 
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="groundswell-report")
         self._entries: dict[str, _Entry] = {}
+
+    def close(self) -> None:
+        """End the thread."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def want(self, name: str, version: Hashable, build: Callable[[], ReadyReport]) -> None:
         """Start to build a report, unless it is current or being built."""

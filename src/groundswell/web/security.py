@@ -19,6 +19,7 @@ log = logging.getLogger("groundswell.web")
 HEALTH = "/api/health"
 OPEN = ("/login", "/logout", "/share/", "/static/", "/docs", "/openapi.json")
 """Paths, and beginnings of paths, that need no token."""
+MOST_HEADERS = 64_000
 ELSEWHERE = ("cross-site", "same-site")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -48,6 +49,11 @@ class Guard:
             return
         path: str = scope["path"]
         whole = False
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+            await failure(431, f"the headers of the request are longer than {MOST_HEADERS:,} bytes")(
+                scope, receive, send
+            )
+            return
 
         async def sending(message: Message) -> None:
             nonlocal whole
@@ -56,8 +62,8 @@ class Guard:
             await send(message)
             whole = message["type"] == "http.response.body" and not message.get("more_body")
 
-        refused = self._refusal(scope, Headers(scope=scope), path)
-        if refused is None:
+        refusal = self._refusal(scope, Headers(scope=scope), path)
+        if refusal is None:
             try:
                 await self._app(scope, receive, sending)
             except Exception:
@@ -65,7 +71,7 @@ class Guard:
                 if not whole:  # otherwise the client has its response, and the connection stays usable
                     raise
             return
-        await refused(scope, receive, sending)
+        await refusal(scope, receive, sending)
 
     def _refusal(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The response to a request that is refused; None if it is allowed."""
@@ -88,7 +94,8 @@ class Guard:
             grant(scope, access)
             return None
         if wants_page(headers, path):
-            return RedirectResponse(f"/login?next={quote(path)}", 303)
+            query = scope["query_string"].decode("latin-1")
+            return RedirectResponse(f"/login?next={quote(f'{path}?{query}' if query else path)}", 303)
         told = "wrong token" if shown else "missing token"
         why = f"{told}: send the header `Authorization: Bearer TOKEN`"
         return failure(401, why, headers={"WWW-Authenticate": "Bearer"})

@@ -52,7 +52,7 @@ class Services:
         self._kept: dict[str, tuple[float, Any]] = {}
         self._looks: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
-        self.reports = ReportCache(self._heavy)
+        self.reports = ReportCache()
 
     @property
     def store(self) -> Store:
@@ -73,7 +73,7 @@ class Services:
         """A run by id. Raises `RunNotFound`."""
         record = self.store.runs.find(id_)
         if record is None or record.id != id_:
-            raise RunNotFound(f"there is no run {id_!r}; GET /api/runs lists all runs")
+            raise RunNotFound(f"there is no run {id_!r}; it may have been deleted")
         return record
 
     def entities(self, ids: Sequence[str]) -> tuple[Entity, ...]:
@@ -120,7 +120,7 @@ class Services:
         found: T = self._looks[key][1]
         return found
 
-    def now_and_then(self, key: str, times: float, read: Callable[[], T]) -> T:
+    def throttled_read(self, key: str, times: float, read: Callable[[], T]) -> T:
         """What `read` returns. It is read again only after a pause of so many times its own duration."""
         known = self._kept.get(key)
         if known is not None and time.monotonic() < known[0]:
@@ -146,6 +146,7 @@ class Services:
     def close(self) -> None:
         """End the threads."""
         self._heavy.shutdown(wait=True, cancel_futures=True)
+        self.reports.close()
 
 
 def is_file(model: str) -> bool:

@@ -166,3 +166,43 @@ def test_what_a_link_allows(path: str, allowed: bool) -> None:
 )
 def test_the_login_leads_to_this_server_only(address: str, local: str) -> None:
     assert local_address(address) == local
+
+
+@pytest.mark.parametrize("other", ['x={"a":1}', "x=1 2", "k[1]=2", "bad cookie", "a=b,c d", "=", ";", 'q="\\"'])
+def test_cookies_of_other_programs_do_not_matter(server: Api, other: str) -> None:
+    cookie = f"{other}; groundswell_session={Signer(TOKEN).session()}"
+    assert httpx.get(f"{server.server.url}/api/runs", headers={"Cookie": cookie}).status_code == 200
+
+
+@pytest.mark.parametrize("value", ['"' + "\\" * 50_000 + '"', '"' + '\\"' * 25_000 + '"', '"' + "\\1" * 25_000 + '"'])
+@pytest.mark.parametrize("name", ["groundswell_session", "theme"])
+def test_hostile_cookies_are_read_in_linear_time(server: Api, name: str, value: str) -> None:
+    for path in ("/runs", "/login"):
+        answer = httpx.get(f"{server.server.url}{path}", headers={**PAGE, "Cookie": f"{name}={value}"}, timeout=5)
+        assert answer.status_code in (200, 303)
+
+
+def test_headers_have_a_limit(server: Api) -> None:
+    answer = httpx.get(f"{server.server.url}/login", headers={"X-Long": "x" * 65_000})
+    assert answer.status_code == 431
+    assert answer.json()["status"] == "error"
+
+
+@pytest.mark.parametrize("path", ["/login?next=//%5Bx", "/login?next=http://%5Bx", f"/static/{'a' * 300}.js"])
+def test_odd_addresses_are_no_internal_errors(server: Api, path: str) -> None:
+    assert httpx.get(f"{server.server.url}{path}", headers=PAGE).status_code in (200, 404)
+
+
+def test_a_form_with_many_fields_is_a_wrong_token(browser: httpx.Client) -> None:
+    own = {"Origin": str(browser.base_url).rstrip("/")}
+    assert browser.post("/login", data={f"f{n}": "x" for n in range(50)}, headers=own).status_code == 401
+
+
+def test_the_login_keeps_the_whole_address(browser: httpx.Client) -> None:
+    location = browser.get("/compare?run=a&run=b").headers["location"]
+    assert location == "/login?next=/compare%3Frun%3Da%26run%3Db"
+
+
+def test_labels_are_not_shared() -> None:
+    assert not may_read("/api/runs/a/labels", "a")
+    assert not may_read("/api/runs/a/labels/export", "a")

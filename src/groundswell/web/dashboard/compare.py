@@ -76,6 +76,8 @@ async def stream(here: Here, run: Runs) -> Response:
     ids = check_compared(run)
 
     def look() -> events.Moment:
+        records = [here.run(each) for each in ids]
+        here.reports.want(_name(ids), _version(records), partial(_built, here, records))
         return events.Moment({"report": report_part(here, _name(ids))}, here.reports.outcome(_name(ids)) is not None)
 
     return events.part_stream(here, _name(ids), look)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -27,8 +27,8 @@ async def login(here: Here, request: Request, next: str = "/") -> Response:
 async def log_in(here: Here, request: Request, next: str = "/") -> Response:
     """Exchange the token for a cookie."""
     signer = _signer(here)
-    found = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
-    if not signer.is_token(found.get("token", [""])[0]):
+    found = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+    if not signer.is_token(found.get("token", "")):
         return page(here, request, "login.html", 401, title="Log in", active="", next=local_address(next), wrong=True)
     answer = RedirectResponse(local_address(next), 303)
     _set(answer, request, SESSION, signer.session(), SESSION_SECONDS)
@@ -68,6 +68,5 @@ def _set(answer: Response, request: Request, name: str, value: str, seconds: int
 
 def local_address(address: str) -> str:
     """An address of this server; the start page for any other."""
-    parts = urlsplit(address)
-    local = not parts.scheme and not parts.netloc and address.startswith("/") and not address.startswith(("//", "/\\"))
+    local = address.startswith("/") and not address.startswith("//")
     return address if local and "\\" not in address and address.isprintable() else "/"

@@ -5,7 +5,7 @@ Keys are never shown, nor are the addresses of your own servers and paths on thi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -68,15 +68,13 @@ class EndpointRow(NamedTuple):
 @router.get("/models")
 async def models(here: Here, request: Request) -> Response:
     """What can be used, and what is missing."""
-    endpoints = await here.background.endpoints()
-    values = await here.heavy(lambda: _values(here, endpoints))
+    values = await here.heavy(lambda: _values(here))
     return page(here, request, "models.html", title="Models", active="models", **values)
 
 
-def _values(here: Services, endpoints: Mapping[str, Sequence[EndpointFigures]]) -> dict[str, Any]:
+def _values(here: Services) -> dict[str, Any]:
     found = examine(here.settings.account)
     accounts = [_account(one) for one in found["accounts"]]
-    official = {one["model"].partition("/")[0] for one in found["accounts"] if one["official"]}
     return {
         "default": here.model,
         "local": [one for one in (*found["local"], found["sentences"]) if not one["model"].endswith("/PATH")],
@@ -84,12 +82,19 @@ def _values(here: Services, endpoints: Mapping[str, Sequence[EndpointFigures]]) 
         "names": list(_names(here, found, {one.name for one in accounts if one.usable})),
         "emulated": found["emulated"],
         "broken": bool(found["problems"]),
-        "endpoints": [
-            EndpointRow(name, _host(each.url) if name in official else f"server {number}", each)
-            for name, some in sorted(endpoints.items())
-            for number, each in enumerate(some, 1)
-        ],
+        "endpoints": endpoint_rows(here.background.endpoints, {one.name for one in accounts if one.official}),
     }
+
+
+def endpoint_rows(
+    endpoints: Mapping[str, Sequence[EndpointFigures]], official: Collection[str] = ()
+) -> list[EndpointRow]:
+    """Endpoints, with the host of an official account. Addresses of your own servers are not shown."""
+    return [
+        EndpointRow(account, urlsplit(each.url).hostname or "" if account in official else f"server {number}", each)
+        for account, some in sorted(endpoints.items())
+        for number, each in enumerate(some, 1)
+    ]
 
 
 def _account(one: dict[str, Any]) -> AccountRow:
@@ -129,7 +134,3 @@ def _per_million(prices: ModelPrices, model: str, usage: Usage) -> str:
         return "unknown"
     usd = found * 1e6 / SAMPLE
     return f"${usd:,.2f}" if usd >= 1 or usd == round(usd, 2) else f"${usd:.3g}"
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or ""

@@ -23,7 +23,7 @@ from groundswell.reporting import page as reports
 from groundswell.reporting.numbers import percent, worded
 from groundswell.reporting.words import age, cost, duration, size
 from groundswell.version import __version__
-from groundswell.web.access import SHARED, access_of
+from groundswell.web.access import SHARED, access_of, cookies_of
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Services
 
@@ -40,7 +40,7 @@ THEMES = ("light", "dark")
 
 def page(here: Services, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page from its template. `title` and `active` (the entry in the navigation) are values of every page."""
-    theme = request.cookies.get("theme", "")
+    theme = cookies_of(request.headers).get("theme", "")
     access = access_of(request.scope)
     common = {
         "path": request.url.path,
@@ -108,10 +108,10 @@ def _content(name: str) -> bytes:
         return "\n".join(Resources(mode="inline", components=["bokeh"], minified=True).js_raw).encode()
     if name == "report.css":
         return (reports.asset("page.css") + _chosen_themes()).encode()
-    path = files("groundswell.web.dashboard") / "static" / name
-    if "/" in name or Path(name).suffix not in TYPES or not path.is_file():
+    ours = {each.name: each for each in (files("groundswell.web.dashboard") / "static").iterdir()}
+    if name not in ours or Path(name).suffix not in TYPES:
         raise FileNotFoundError(name)
-    return path.read_bytes()
+    return ours[name].read_bytes()
 
 
 def _chosen_themes() -> str:

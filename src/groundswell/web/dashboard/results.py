@@ -179,7 +179,7 @@ def ready_report(
         "" if record is None else record.id,
         0 if record is None else record.counters.settled,
     )
-    return ReadyReport(report, drawn, part("report_parts.html", "report", shown), warnings)
+    return ReadyReport(report, drawn, part("report_parts.html", "report", shown))
 
 
 async def chart_response(here: Services, found: ReadyReport, name: str) -> Response:
@@ -187,11 +187,12 @@ async def chart_response(here: Services, found: ReadyReport, name: str) -> Respo
     block = _block(found.report, name)
     if not isinstance(block, Figure) or name not in found.drawn:
         raise ApiError(404, f"there is no figure {name[:100]!r}")
-    data = await here.heavy(lambda: chart_of(block))
+    if name not in found.charts:
+        found.charts[name] = await here.heavy(lambda: chart_of(block))
+    data = found.charts[name]
     if data is None:
         return Response(status_code=204)
-    body = msgspec.json.encode(data, enc_hook=lambda value: value.item())  # ticks are numbers of numpy
-    return Response(body, media_type="application/json")
+    return Response(msgspec.json.encode(data), media_type="application/json")
 
 
 def file_response(found: ReadyReport, file: str) -> Response:

@@ -7,9 +7,8 @@ read again only after a pause that is many times as long, so viewers do not slow
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -17,28 +16,31 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from groundswell.engine.monitor import Sample, WaveTimes
-from groundswell.engine.records import NUMBER, EndpointFigures, RunRecord
+from groundswell.engine.records import NUMBER, RunRecord
 from groundswell.engine.summary import Summary, summarise
-from groundswell.experiments.experiment import command_of_run, results_of
 from groundswell.reporting.progress import Reading
-from groundswell.reporting.words import age, cost, duration
+from groundswell.reporting.words import cost, duration
 from groundswell.store.results import Latencies, Spread
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
+from groundswell.web.access import ALL, access_of
 from groundswell.web.dashboard.drawing import Chart, Series, chart
+from groundswell.web.dashboard.models import EndpointRow, endpoint_rows
 from groundswell.web.dashboard.pages import page, part
+from groundswell.web.dashboard.results import has_report
 from groundswell.web.dashboard.runs import RunRow, run_row
+from groundswell.web.dashboard.start import start_again
 from groundswell.web.runs import is_over
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
 
 SHOWN_WAVES, SHOWN_EVENTS, SHOWN_DECISIONS = 30, 30, 12
-PARTS = ("heading", "overview", "charts", "limits", "waves", "faults", "events")
+PARTS = ("heading", "actions", "overview", "charts", "limits", "waves", "faults", "events")
 STRAGGLES = 2.0
-"""A wave has a straggler if its last reply took so many times as long as half of them."""
+"""A wave has a straggler if its slowest reply took this many times the median."""
 PAUSE = 50
-"""After a slow read, so many times its duration passes before the next one."""
+"""Wait this many times the duration of a slow read before repeating it."""
 
 
 class WaveRow(NamedTuple):
@@ -65,7 +67,7 @@ class LimitRow(NamedTuple):
 
 
 class RunView(NamedTuple):
-    """Everything that the page of a run shows. `here`: the run is open in this server."""
+    """Everything that the page of a run shows. `here`: the run is open in this server. `shares`: it can be shared."""
 
     row: RunRow
     summary: Summary
@@ -79,55 +81,51 @@ class RunView(NamedTuple):
     latencies: Sequence[Latencies]
     faults: Mapping[str, int]
     events: Sequence[tuple[str, str]]
-    endpoints: Sequence[tuple[str, EndpointFigures]]
+    endpoints: Sequence[EndpointRow]
     here: bool
+    shares: bool
     over: bool
     has_report: bool
     parent: str | None
     settings: str
-    start_again: str
+    start_again: str | None
 
 
 @router.get("/runs/{run_id}")
 async def run(here: Here, request: Request, run_id: str) -> Response:
     """One run."""
     record = here.run(run_id)
-    view = _view(here, record)
+    view = _view(here, record, access_of(request.scope))
     stream = "" if view.over else f"/runs/{run_id}/stream"
-    shares = here.settings.token is not None
-    return page(here, request, "run.html", title=record.title, active="runs", stream=stream, view=view, shares=shares)
+    return page(here, request, "run.html", title=record.title, active="runs", stream=stream, view=view)
 
 
 @router.get("/runs/{run_id}/stream")
-async def stream(here: Here, run_id: str) -> Response:
+async def stream(here: Here, request: Request, run_id: str) -> Response:
     """The parts of the page, whenever they change."""
+    access = access_of(request.scope)
 
     def look() -> events.Moment:
         record = here.run(run_id)
-        view = _view(here, record)
+        view = _view(here, record, access)
         return events.Moment({name: part("run_view.html", name, view) for name in PARTS}, view.over)
 
-    return events.part_stream(here, f"run {run_id}", look)
+    return events.part_stream(here, f"run {run_id} {access}", look)
 
 
-def _view(here: Services, record: RunRecord) -> RunView:
+def _view(here: Services, record: RunRecord, access: str) -> RunView:
+    """What a viewer may see. Who has a share link sees nothing of accounts and other runs."""
     row, monitor, now = run_row(here, record), here.background.monitor, time.time()
     samples, over = monitor.samples(record.id), is_over(record, row.status)
     reading = here.background.reading(record.id)
     results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
-    latencies, faults, stored, spread = here.now_and_then(
-        state,
-        PAUSE,
-        lambda: (
-            results.latencies(),
-            results.ask_fault_counts(),
-            here.store.waves.of(record),
-            results.wave_latencies(),
-        ),
+    (latencies, spread), faults, stored = here.throttled_read(
+        state, PAUSE, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record))
     )
-    waves = timeline([*monitor.waves(record.id), *map(_wave_times, stored)], spread, now)
-    endpoints = here.background.engine.figures if reading is not None else {}
-    command = command_of_run(record)
+    accounts = {lane.account for lane in samples[-1].lanes} if samples and reading is not None else set()
+    endpoints = {name: some for name, some in here.background.endpoints.items() if name in accounts and access == ALL}
+    noted = monitor.events(record.id)[-SHOWN_EVENTS:] if access == ALL else ()
+    waves = sorted_waves([*map(_wave_times, stored), *monitor.waves(record.id)])
     return RunView(
         row=row,
         summary=summarise(record),
@@ -136,26 +134,28 @@ def _view(here: Services, record: RunRecord) -> RunView:
         charts=_charts(samples, record),
         limits=_limits(samples) if reading is not None else [],
         decisions=[
-            (_ago(now, each.at), f"{each.account}/{each.model}: {each.why}")
+            (_clock(each.at), f"{'/'.join(filter(None, (each.account, each.model)))}: {each.why}")
             for each in reversed(monitor.decisions(record.id)[-SHOWN_DECISIONS:])
         ],
-        waves=waves[-SHOWN_WAVES:],
+        waves=timeline(waves[-SHOWN_WAVES:], spread, now),
         waves_left_out=max(0, len(waves) - SHOWN_WAVES),
         latencies=latencies,
         faults=faults,
-        events=[(_ago(now, each.at), each.text) for each in reversed(monitor.events(record.id)[-SHOWN_EVENTS:])],
-        endpoints=[(account, one) for account, some in endpoints.items() for one in some],
+        events=[(_clock(each.at), each.text) for each in reversed(noted)],
+        endpoints=endpoint_rows(endpoints),
         here=reading is not None,
+        shares=here.settings.token is not None,
         over=over,
-        has_report=results_of(record, Path()).has_report(record),
-        parent=record.parent,
+        has_report=has_report(here, record),
+        parent=record.parent if access == ALL else None,
         settings=_indented(record.settings),
-        start_again="" if command is None or not command.over_http else f"/start/{record.driver}?from={record.id}",
+        start_again=start_again(record),
     )
 
 
-def _ago(now: float, at: float) -> str:
-    return f"{age(now - at)} ago"
+def _clock(at: float) -> str:
+    """The time of day on the server."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def _indented(settings: str | None) -> str:
@@ -241,15 +241,19 @@ def _wave_times(wave: StoredWave) -> WaveTimes:
     return WaveTimes(wave.id, wave.account, wave.transport, wave.size, wave.at, wave.ended_at)
 
 
+def sorted_waves(waves: Iterable[WaveTimes]) -> list[WaveTimes]:
+    """Waves in the order of their sending. If one is given twice, the later version counts."""
+    return sorted({wave.wave: wave for wave in waves}.values(), key=lambda wave: wave.at)
+
+
 def timeline(waves: Sequence[WaveTimes], spread: Mapping[int, Spread], now: float) -> list[WaveRow]:
-    """Waves and batches on one axis of time. The axis begins with the first wave that is shown."""
-    found = sorted({wave.wave: wave for wave in waves}.values(), key=lambda wave: wave.at)
-    if not found:
+    """Waves and batches on one axis of time, which begins with the first of them."""
+    if not waves:
         return []
-    start = found[-SHOWN_WAVES:][0].at
-    end = max(start + 1e-3, *(now if wave.ended_at is None else wave.ended_at for wave in found))
+    start = waves[0].at
+    end = max(start + 1e-3, *(now if wave.ended_at is None else wave.ended_at for wave in waves))
     rows = []
-    for wave in found:
+    for wave in waves:
         until = now if wave.ended_at is None else wave.ended_at
         rows.append(
             WaveRow(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
@@ -21,9 +22,11 @@ from groundswell.web.services import Here, Offset, Services
 router = APIRouter(include_in_schema=False)
 
 AT_ONCE = 50
+Text = Annotated[str, Query(max_length=200)]
 STATUSES: tuple[Status, ...] = ("pending", "running", "completed", "partial", "stopped", "interrupted", "failed")
-STORED_AS: dict[Status, Sequence[Status]] = {"interrupted": ("interrupted", "running")}
-"""How the store holds runs of a status. A killed run is stored as running."""
+UNSETTLED: tuple[Status, ...] = ("pending", "running", "interrupted")
+"""Stored statuses of runs whose status depends on whether a process works on them."""
+MOST_UNSETTLED = 1_000
 
 
 class RunRow(NamedTuple):
@@ -46,55 +49,68 @@ class RunRow(NamedTuple):
     resumable: bool
 
 
+class FoundRuns(NamedTuple):
+    """A page of the runs that match a query, and how many match in all."""
+
+    rows: Sequence[RunRow]
+    total: int
+    offset: int
+    query: Mapping[str, str]
+
+    def address(self, offset: int) -> str:
+        """The address of another page of the list."""
+        return f"/runs?{urlencode({**self.query, 'offset': offset})}"
+
+
 @router.get("/runs")
 async def runs(
     here: Here,
     request: Request,
-    q: Annotated[str, Query(max_length=200)] = "",
-    experiment: Annotated[str, Query(max_length=200)] = "",
-    status: str = "",
+    q: Text = "",
+    experiment: Text = "",
+    status: Text = "",
     offset: Offset = 0,
 ) -> Response:
     """All runs, with a search and filters."""
-    rows, total = _rows(here, q, experiment, status, offset)
-    query = {"q": q, "experiment": experiment, "status": status}
+    found = _found(here, q, experiment, status, offset)
     return page(
         here,
         request,
         "runs.html",
         title="Runs",
         active="runs",
-        stream=f"/runs/stream?{urlencode({**query, 'offset': offset})}",
-        rows=rows,
-        total=total,
-        offset=offset,
-        at_once=AT_ONCE,
-        query=query,
-        address=lambda at: f"/runs?{urlencode({**query, 'offset': at})}",
+        stream=f"/runs/stream?{urlencode({**found.query, 'offset': offset})}",
+        found=found,
         experiments=here.store.runs.experiments(),
         statuses=STATUSES,
     )
 
 
 @router.get("/runs/stream")
-async def stream(here: Here, q: str = "", experiment: str = "", status: str = "", offset: Offset = 0) -> Response:
+async def stream(here: Here, q: Text = "", experiment: Text = "", status: Text = "", offset: Offset = 0) -> Response:
     """The rows of the list, whenever they change."""
 
     def look() -> events.Moment:
-        rows, _ = _rows(here, q, experiment, status, offset)
-        return events.Moment({f"row-{row.id}": part("run_parts.html", "cells", row) for row in rows}, False)
+        found = _found(here, q, experiment, status, offset)
+        rows = {f"row-{row.id}": part("run_parts.html", "cells", row) for row in found.rows}
+        listed = events.Versioned(part("run_parts.html", "listed", found), [row.id for row in found.rows])
+        return events.Moment({"count": part("run_parts.html", "count", found), "list": listed, **rows}, False)
 
     return events.part_stream(here, f"runs {q!r} {experiment!r} {status!r} {offset}", look)
 
 
-def _rows(here: Services, text: str, experiment: str, status: str, offset: int) -> tuple[list[RunRow], int]:
-    wanted = [each for each in STATUSES if each == status]
-    stored = [each for one in wanted for each in STORED_AS.get(one, (one,))]
-    records, total = here.store.runs.search(
-        text.strip(), experiment=experiment, statuses=stored, limit=AT_ONCE, offset=offset
-    )
-    rows = [run_row(here, record) for record in records]
-    return [row for row in rows if not wanted or row.status in wanted], total
+def _found(here: Services, text: str, experiment: str, status: str, offset: int) -> FoundRuns:
+    query = {"q": text, "experiment": experiment, "status": status}
+    search = partial(here.store.runs.search, text.strip(), experiment=experiment)
+    if status in (*UNSETTLED, "stopped"):
+        stored: set[Status] = {*UNSETTLED, "stopped"} if status == "stopped" else {*UNSETTLED}
+        records = [each for each in search(statuses=stored, limit=MOST_UNSETTLED)[0] if state_of(here, each) == status]
+        some, total = records[offset : offset + AT_ONCE], len(records)
+    else:
+        wanted = [each for each in STATUSES if each == status]
+        found, total = search(statuses=wanted, limit=AT_ONCE, offset=offset)
+        some = list(found)
+    return FoundRuns([run_row(here, record) for record in some], total, offset, query)
 
 
 def run_row(here: Services, record: RunRecord) -> RunRow:

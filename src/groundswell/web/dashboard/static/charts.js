@@ -11,7 +11,7 @@
   function loadLibrary() {
     library ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = "/static/bokeh.js";
+      script.src = document.body.dataset.bokeh || "/static/bokeh.js";
       script.onload = () => {
         window.Bokeh.set_log_level("warn");
         resolve(window.Bokeh);

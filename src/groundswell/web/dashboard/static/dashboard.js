@@ -26,7 +26,11 @@
     if (!address) return;
     stream = new EventSource(address);
     stream.addEventListener("open", () => { lost.hidden = true; });
-    stream.addEventListener("error", () => { lost.hidden = false; });
+    stream.addEventListener("error", () => {
+      lost.hidden = false;
+      const over = stream.readyState === EventSource.CLOSED;
+      lost.textContent = over ? "Live updates have stopped. Reload the page." : "The connection to the server is lost. Trying again…";
+    });
     stream.addEventListener("parts", (event) => {
       lost.hidden = true;
       for (const [id, html] of Object.entries(JSON.parse(event.data))) {
@@ -38,9 +42,12 @@
   };
 
   // Open the address of a form without reloading: only the elements marked as parts are replaced.
+  let visits = 0;
   const visit = async (address) => {
+    const mine = (visits += 1);
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (mine !== visits) return; // a later one is on its way
     for (const old of all("[data-part]")) {
       const made = page.getElementById(old.id);
       if (made) replace(old, made);
@@ -58,9 +65,10 @@
     setTimeout(() => toast.remove(), wrong ? 12000 : 5000);
   };
 
-  const confirmed = (question) => new Promise((resolve) => {
+  const confirmed = (question, action) => new Promise((resolve) => {
     const dialog = one("dialog.confirm");
     one("p", dialog).textContent = question;
+    one("[value=yes]", dialog).textContent = action;
     dialog.returnValue = "no";
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
     dialog.showModal();
@@ -86,7 +94,7 @@
 
   // <button data-call="POST /api/runs/ID/cancel" data-body='{}' data-confirm="Cancel?" data-then="reload, or an address">
   const act = async (button) => {
-    if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
+    if (button.dataset.confirm && !(await confirmed(button.dataset.confirm, button.textContent.trim()))) return;
     const [method, address] = button.dataset.call.split(" ");
     button.disabled = true;
     try {
