@@ -8,13 +8,14 @@ token, so nothing is stored, and a new token ends all sessions and links.
 from __future__ import annotations
 
 import hmac
+import re
 import time
 from hashlib import sha256
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-SESSION, SHARE = "groundswell_session", "groundswell_share"
+SESSION, SHARE, THEME = "groundswell_session", "groundswell_share", "theme"
 SESSION_SECONDS = 30 * 86400
 SAFE = ("GET", "HEAD")
 ALL, SHARED = "all", "shared"
@@ -63,17 +64,27 @@ class Signer:
 
 
 def cookies_of(headers: Headers) -> dict[str, str]:
-    """The cookies of a request, as they were sent.
-
-    Ours need no quotes. The parser of the standard library takes quadratic time for quoted ones, and stops at those of
-    other programs on this host that it does not like.
-    """
+    """Our cookies in a request."""
     found = {}
     for each in headers.getlist("cookie"):
         for pair in each.split(";"):
             name, _, value = pair.strip().partition("=")
-            found[name] = value
+            if name in (SESSION, SHARE, THEME) and re.fullmatch(r"[\w.-]{1,200}", value, re.ASCII):
+                found[name] = value
     return found
+
+
+def keep_own_cookies(scope: Scope) -> None:
+    """Remove all other cookies from a request.
+
+    The parser of the standard library, which FastAPI calls for every request, takes quadratic time for quoted values,
+    and stops at cookies of other programs on this host that it does not like.
+    """
+    headers = scope["headers"]
+    if not any(name == b"cookie" for name, _ in headers):
+        return
+    ours = "; ".join(f"{name}={value}" for name, value in cookies_of(Headers(scope=scope)).items())
+    scope["headers"] = [each for each in headers if each[0] != b"cookie"] + [(b"cookie", ours.encode())]
 
 
 def may_read(path: str, run: str) -> bool:

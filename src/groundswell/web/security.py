@@ -10,7 +10,19 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundswell.web.access import ALL, SAFE, SESSION, SHARE, SHARED, Signer, cookies_of, grant, may_read, own_origin
+from groundswell.web.access import (
+    ALL,
+    SAFE,
+    SESSION,
+    SHARE,
+    SHARED,
+    Signer,
+    cookies_of,
+    grant,
+    keep_own_cookies,
+    may_read,
+    own_origin,
+)
 from groundswell.web.envelope import failure, wants_page
 from groundswell.web.settings import ServerSettings, is_loopback
 
@@ -62,6 +74,7 @@ class Guard:
             await send(message)
             whole = message["type"] == "http.response.body" and not message.get("more_body")
 
+        keep_own_cookies(scope)
         refusal = self._refusal(scope, Headers(scope=scope), path)
         if refusal is None:
             try:

@@ -190,7 +190,7 @@ def test_headers_have_a_limit(server: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/login?next=//%5Bx", "/login?next=http://%5Bx", f"/static/{'a' * 300}.js"])
 def test_odd_addresses_are_no_internal_errors(server: Api, path: str) -> None:
-    assert httpx.get(f"{server.server.url}{path}", headers=PAGE).status_code in (200, 404)
+    assert httpx.get(f"{server.server.url}{path}", headers=PAGE, timeout=60).status_code in (200, 404)
 
 
 def test_a_form_with_many_fields_is_a_wrong_token(browser: httpx.Client) -> None:

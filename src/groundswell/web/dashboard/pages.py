@@ -23,7 +23,7 @@ from groundswell.reporting import page as reports
 from groundswell.reporting.numbers import percent, worded
 from groundswell.reporting.words import age, cost, duration, size
 from groundswell.version import __version__
-from groundswell.web.access import SHARED, access_of, cookies_of
+from groundswell.web.access import SHARED, THEME, access_of
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Services
 
@@ -40,7 +40,7 @@ THEMES = ("light", "dark")
 
 def page(here: Services, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page from its template. `title` and `active` (the entry in the navigation) are values of every page."""
-    theme = cookies_of(request.headers).get("theme", "")
+    theme = request.cookies.get(THEME, "")
     access = access_of(request.scope)
     common = {
         "path": request.url.path,
