@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -265,9 +265,9 @@ class Talk:
         """The next message."""
         secret, heard = self._secrets[me], self._said[1 - me][-HEARD:]
         asked = any(cues().find("asks", each[-AROUND:]) for each in heard[-2:])
-        named = any(detect(each, secret) for each in heard[-1:])
+        named = any(detected(each, secret) for each in heard[-1:])
         game = self._in_game(text)
-        matches, pieces = detect(text, secret), pieces_of(text)
+        matches, pieces = detected(text, secret), pieces_of(text)
         last = self._pieces[me].last(text, list(_outside(pieces, matches)))
         for each in self._pieces:
             each.add(pieces)
@@ -372,6 +372,12 @@ def _is_denied(text: str, matches: Sequence[Match]) -> bool:
     return any(cue.pattern.search(getattr(place, cue.part)) for place in places for cue in denials)
 
 
+@lru_cache(maxsize=256)
+def detected(text: str, secret: str) -> tuple[Match, ...]:
+    """Where a message contains a secret. Later messages of a conversation ask again."""
+    return tuple(detect(text, secret))
+
+
 def _confirmation(
     text: str, secret: str, matches: Sequence[Match], heard: Sequence[str], *, declared: bool
 ) -> Span | None:
@@ -380,13 +386,15 @@ def _confirmation(
     If the secret is `declared` already, a yes that does not refer back answers the last message only.
     """
     known = cues()
+    if not any(detected(message, secret) for message in heard):  # usual, and quicker to find out than the rest
+        return None
     found = (each for each in known.patterns["yes"].finditer(text[: 2 * ANSWER]) if each.start() < ANSWER)
     yes = next((each for each in found if not _is_asked(text, each)), None)
-    if not heard or yes is None or _is_denied(text, matches):
+    if yes is None or _is_denied(text, matches):
         return None
     back = known.find("back", text)
     for message in heard if back else heard[-1 if declared or "?" in heard[-1] else -2 :]:
-        for match in detect(message, secret)[:MOST]:
+        for match in detected(message, secret)[:MOST]:
             if _is_guess(place_of(message, match.start, match.end)):
                 return Span(*yes.span())
     return None
@@ -482,7 +490,7 @@ class Pieces:
         """The piece of a message that completes the secret; None if there is none."""
         joined = cues().find("join", text)
         reached = set(self._reached) | ({0} if joined else set())
-        for piece in pieces:
+        for piece in self._parts(pieces):
             if (piece.sure or joined) and any(at and self._whole[at:] == piece.letters for at in reached):
                 return piece.span
             reached |= self._after(piece, reached) if piece.sure or joined else set()
@@ -492,9 +500,13 @@ class Pieces:
         """Note the pieces of a message, by either side. After `PIECES` messages they are forgotten."""
         self._messages += 1
         self._reached = {at: when for at, when in self._reached.items() if self._messages - when <= PIECES}
-        for piece in pieces:
+        for piece in self._parts(pieces):
             self._reached |= dict.fromkeys(self._after(piece, {0, *self._reached}), self._messages)
         self._reached.pop(len(self._whole), None)
+
+    def _parts(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The pieces that occur in the secret."""
+        return [piece for piece in pieces if piece.letters in self._whole]
 
     def _after(self, piece: Piece, reached: set[int]) -> set[int]:
         return {at + len(piece.letters) for at in reached if self._whole.startswith(piece.letters, at)}
