@@ -72,6 +72,9 @@ def test_an_error_is_shown_beside_its_field_and_the_estimate_is_marked(visit: Vi
     assert page.locator("#summary").inner_text() == "messages 1: must be at least 2"
     assert "earlier values" in page.locator("#estimate").inner_text()
     assert page.locator("button.primary").is_disabled()
+    messages.press("Control+a")
+    messages.press_sequentially("e")
+    page.get_by_text("messages: is not a number").first.wait_for()
     messages.fill("3")
     page.wait_for_selector("#estimate[data-state=done]")
     assert page.locator("#error-messages").is_hidden()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
+from groundswell.experiments.simulations.catalogue import ENTITY
+from groundswell.experiments.simulations.entities import Entity
 from tests.browser.conftest import Open, Opened
 from tests.web.scene import Api, serving
 
@@ -54,6 +57,19 @@ def test_an_entity_is_created_changed_and_deleted(visit: Visit, server: Api) -> 
     server("GET", "/entities/evil", 404)
     [refused] = seen.complaints  # the browser reports the answer 422
     assert "422" in refused
+
+
+def test_attributes_that_the_type_does_not_have_are_sent_too(visit: Visit, server: Api) -> None:
+    old = Entity("old", "Old", entity_type_id="human", attributes={"age": 41, "height": 180})
+    server.server.services.store.documents.add((ENTITY, "old", msgspec.json.encode(old).decode()))
+    page = visit("/entities/old/edit").page
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("has no such dimension").wait_for()  # the API decides; nothing is removed
+    assert server("GET", "/entities/old")["attributes"] == {"age": 41, "height": 180}
+    page.locator("[name=attributes]").fill("")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/entities/old")
+    assert server("GET", "/entities/old")["attributes"] == {"age": 41}
 
 
 def test_errors_of_an_import_are_shown_by_row(visit: Visit, server: Api) -> None:

@@ -89,6 +89,12 @@ class Labelling(ABC):
     choices: Sequence[Choice]
     guide: str
     """What readers should know before they begin."""
+    sample_note: str = "Some conversations are drawn at random."
+    """How the sample is drawn. In notes, `{run}` stands for the id of the run, and code is in backticks."""
+    readers_note: str = ""
+    """What to know if there are several readers, and how to label on the command line."""
+    report_note: str = ""
+    """How a report can use the labels."""
 
     @abstractmethod
     def draw(self, held: Store, record: RunRecord, size: int, seed: int) -> Sequence[Sampled]:

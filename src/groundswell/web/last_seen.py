@@ -8,8 +8,12 @@ import msgspec
 
 from groundswell.batch_lookup import NOT_ASKED, Sight
 from groundswell.engine.events import BatchChanged, Event
-from groundswell.engine.records import BatchInfo
+from groundswell.engine.records import BatchInfo, BatchState
 from groundswell.store.waves import StoredWave
+
+ENDED: tuple[BatchState, ...] = ("completed", "failed", "expired", "cancelled")
+MOST_ENDED = 100
+"""A batch that has ended is forgotten after so many others."""
 
 
 class LastSeen:
@@ -23,11 +27,14 @@ class LastSeen:
         if isinstance(event, BatchChanged):
             known = self._infos.get(event.batch) or BatchInfo(event.batch, "in_progress", 0, 0, 0, 0.0)
             values: Any = {"state": event.state, "done": event.done, "failed": event.failed, "total": event.total}
-            self._infos[event.batch] = msgspec.structs.replace(known, **values)
+            self.see(msgspec.structs.replace(known, **values))
 
     def see(self, info: BatchInfo) -> None:
         """Remember a state."""
-        self._infos[info.id] = info
+        self._infos.pop(info.id, None)
+        self._infos[info.id] = info  # at the end: the most recent
+        for old in [id_ for id_, each in list(self._infos.items())[:-MOST_ENDED] if each.state in ENDED]:
+            del self._infos[old]
 
     def sight(self, wave: StoredWave) -> Sight:
         """A wave with the last known state of its batch."""

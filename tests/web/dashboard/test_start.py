@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from groundswell import Command, Experiment
 from groundswell.experiments.experiment import EXPERIMENTS, experiment_named
 from groundswell.experiments.results import remember_config
 from groundswell.experiments.simulations.entities import Entity
-from groundswell.web.dashboard.forms import Form, Input, form_of
+from groundswell.known_models import examine
+from groundswell.web.dashboard import start
+from groundswell.web.dashboard.forms import Form, Input, _input, form_of
 from groundswell.web.dashboard.start import start_again
 from tests.web.own_experiment import Options, count_to
 from tests.web.scene import Api, gated, serving
@@ -102,6 +105,44 @@ def test_values_are_filled_in_and_open_their_section() -> None:
     game = next(section for section in form.sections if section.title == "Game")
     assert game.is_filled
     assert not form.sections[-1].is_filled
+
+
+def test_text_of_a_json_input_is_quoted() -> None:
+    assert named(play_form(secrets="a file"), "secrets").json == '"a file"'
+    assert named(play_form(), "secrets").json == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "chosen"),
+    [(3, 1), (2.5, 2), (True, 3), ("text", 0), ([1], 4)],
+    ids=["int", "float", "bool", "text", "list"],
+)
+def test_a_value_opens_the_alternative_of_its_type(value: Any, chosen: int) -> None:
+    kinds = ("string", "integer", "number", "boolean", "array")
+    made = _input({"anyOf": [{"type": each} for each in kinds]}, {}, value)
+    assert (made.kind, made.chosen, made.parts[chosen].value) == ("either", chosen, value)
+
+
+def test_entities_that_the_form_leaves_out_are_counted(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = api.server.services.catalogue.count_entities()
+    assert "does not list" not in opened(api, "/start/simulations/simulate")
+    monkeypatch.setattr(start, "MOST_ENTITIES", count - 1)
+    assert "does not list 1 of the entities" in opened(api, "/start/simulations/simulate")
+
+
+def test_models_are_those_of_the_account_settings_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, seen = ("openai.base_url=https://mine.example/v1",), list[Sequence[str]]()
+
+    def examined(overrides: Sequence[str] = ()) -> dict[str, Any]:
+        seen.append(overrides)
+        return examine(overrides)
+
+    monkeypatch.setattr(start, "examine", examined)
+    with serving(tmp_path, account=given) as api:
+        opened(api, "/start/secret-game/play")
+    assert seen == [given]
 
 
 def test_a_check_names_the_run_and_starts_nothing(api: Api) -> None:

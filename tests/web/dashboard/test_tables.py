@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from groundswell.engine.events import BatchChanged
+from groundswell.experiments.simulations.catalogue import ENTITY
+from groundswell.experiments.simulations.entities import Entity
 from groundswell.program.request import Reply, Usage, encode_settlement
 from groundswell.web.cache import DAY
 from tests.store.planted import Planted
@@ -91,6 +94,16 @@ def test_an_entity_its_form_and_its_type(api: Api) -> None:
     assert "&#34;dimensions&#34;" in shown(api, "/entity-types/human/edit")
     assert "no entity" in shown(api, "/entities/nobody", 404)
     assert "no entity type" in shown(api, "/entity-types/nothing", 404)
+
+
+def test_attributes_that_a_type_does_not_have_are_kept_in_its_form(api: Api) -> None:
+    api("POST", "/entities/sample", 201, json={"template": "human", "count": 1, "seed": 7})
+    assert 'name="attributes"' not in shown(api, "/entities/human-7-1/edit")
+    old = Entity("old", "Old", entity_type_id="human", attributes={"age": 41, "height": 180})
+    api.server.services.store.documents.add((ENTITY, "old", msgspec.json.encode(old).decode()))
+    form = shown(api, "/entities/old/edit")
+    assert "Other attributes as JSON" in form
+    assert re.search(r'name="attributes" [^>]*>{\s*&#34;height&#34;: 180\s*}</textarea>', form)
 
 
 def test_no_page_shows_a_key_or_a_part_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import html
 import re
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from markupsafe import escape
 
+from groundswell.engine.records import RunRecord
+from groundswell.reporting.blocks import Transcripts
+from groundswell.web import events
+from groundswell.web.dashboard import trials
+from groundswell.web.services import Services
+from tests.patience import PATIENCE
 from tests.web.dashboard.scene import KEYS, LONG, UNSAFE, played, scripted_run
-from tests.web.scene import Api, gated
+from tests.web.scene import Api, gated, serving
 
 
 def opened(api: Api, path: str, status: int = 200) -> str:
@@ -60,6 +71,95 @@ def test_the_list_has_titles_outcomes_and_the_filters_of_the_experiment(shared: 
         assert len(addresses(some)) == int(many)
         assert f'value="{value}" selected' in some
     assert "No trial matches" in indexed(shared, f"/runs/{game}/trials?tag=who+leaked%3Dnobody")
+
+
+def test_tags_without_an_index_match_no_trial(
+    shared: Api, script: str, game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "MOST_INDEXED", 0)
+    trials._CACHES.pop(shared.server.services, None)
+    for run in (script, game):
+        page = indexed(shared, f"/runs/{run}/trials?tag=who+leaked%3Dnobody")
+        assert "Tags are not available for this run" in page
+        assert addresses(page) == []
+        assert "match" not in page
+    trials._CACHES.pop(shared.server.services)
+
+
+def test_a_trial_is_plain_until_the_transcripts_are_ready(
+    shared: Api, game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = addresses(indexed(shared, f"/runs/{game}/trials"))[0]
+    made, gate = trials._transcripts, threading.Event()
+
+    def slow(here: Services, record: RunRecord) -> Transcripts | None:
+        gate.wait(PATIENCE)
+        return made(here, record)
+
+    monkeypatch.setattr(trials, "_transcripts", slow)
+    monkeypatch.setattr(trials, "_block_of_report", lambda here, record: None)
+    monkeypatch.setattr(trials, "INDEX_WAIT_SECONDS", 0.01)
+    trials._CACHES.pop(shared.server.services)
+    page = opened(shared, address)
+    assert 'class="legend"' not in page
+    stream = re.search(r'data-stream="([^"]+)"', page)
+    assert stream is not None
+    assert '"messages"' in text_of(shared, page, "exchange")  # this does not wait for the transcripts
+    with shared.http.stream("GET", html.unescape(stream[1])) as response:
+        lines = response.iter_lines()
+        assert "legend" not in next(line for line in lines if line.startswith("data"))
+        gate.set()
+        assert any("legend" in line for line in lines)
+    ended = opened(shared, address)
+    assert 'class="legend"' in ended
+    assert "data-stream" not in ended
+
+
+def test_a_trial_takes_its_transcript_from_the_report_of_the_results_page(
+    shared: Api, game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = addresses(opened(shared, f"/runs/{game}/trials"))[0]
+    while "data-stream" in opened(shared, f"/runs/{game}/results"):
+        pass
+    trials._CACHES.pop(shared.server.services)
+    monkeypatch.setattr(trials, "_transcripts", lambda here, record: None)
+    assert 'class="legend"' in opened(shared, address)
+    trials._CACHES.pop(shared.server.services)
+
+
+def test_the_stream_searches_again_only_after_a_change(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, calls = trials._listed, list[int]()
+
+    def counted(*given: Any) -> trials.Listed:
+        calls.append(1)
+        return listed(*given)
+
+    gate = gated("search")
+    run = api.create(model="scripted/waits-search", num_simulations=1).removeprefix("batch-")
+    api.until(f"batch-{run}", "in_progress")
+    while not addresses(opened(api, f"/runs/{run}/trials")):
+        pass
+    monkeypatch.setattr(trials, "_listed", counted)
+    monkeypatch.setattr(events, "PARTS_EVERY", 0.01)
+    monkeypatch.setattr(events, "HEARTBEAT", 0.2)
+    with api.http.stream("GET", f"/runs/{run}/trials-stream") as response:
+        lines = response.iter_lines()
+        assert any("still there" in line for line in lines)  # after twenty looks without a change
+        before = len(calls)
+        gate.open()
+        assert "event: end" in list(lines)
+    assert before < 5
+    assert len(calls) > before
+
+
+def test_the_cache_does_not_keep_a_server_alive(tmp_path: Path) -> None:
+    with serving(tmp_path) as api:
+        run = played(api)
+        indexed(api, f"/runs/{run}/trials")
+        gone = weakref.ref(api.server.services)
+    del api
+    gc.collect()
+    assert gone() is None
 
 
 def test_status_and_search(shared: Api, script: str) -> None:

@@ -30,6 +30,17 @@ class GameLabelling(Labelling):
 
     choices = CHOICES
     guide = INTRODUCTION
+    sample_note = (
+        "Some conversations are drawn at random. Those that say most about errors of the scores are drawn more often, "
+        "and each gets a weight, so that the figures hold for all conversations."
+    )
+    readers_note = (
+        "The results use the labels of the first reader. On the command line, `groundswell label {run} --reader NAME` "
+        "continues the same labels."
+    )
+    report_note = (
+        "To see these results in a report: export the labels, then `groundswell score {run} --labels labels-{run}.json`"
+    )
 
     def draw(self, held: Store, record: RunRecord, size: int, seed: int) -> Sequence[Sampled]:
         """Draw from three strata, most of all conversations where the tiers disagree."""

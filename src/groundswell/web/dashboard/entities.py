@@ -141,7 +141,9 @@ def _form(here: Services, request: Request, found: Entity | None, type_: EntityT
     """The form of an entity. Attributes that its type does not have are edited as JSON."""
     values: dict[str, Any] = {"entity": found, "type": type_, "types": here.catalogue.types(MOST_TYPES)}
     title = "New entity" if found is None else f"Edit {found.name}"
-    free = "" if found is None or not found.attributes else _json(found.attributes)
+    named = set() if type_ is None else {each.name for each in type_.dimensions}
+    rest = {} if found is None else {name: value for name, value in found.attributes.items() if name not in named}
+    free = _json(rest) if rest else ""
     return page(here, request, "entity_form.html", title=title, active="entities", free=free, **values)
 
 

@@ -55,7 +55,7 @@ class Input(NamedTuple):
     @property
     def json(self) -> str:
         """The value as JSON."""
-        return _json(self.value) if not isinstance(self.value, str | None) else self.value or ""
+        return "" if self.value is None else _json(self.value)
 
 
 class Section(NamedTuple):
@@ -220,6 +220,12 @@ def _fits(schema: Schema, value: Any) -> bool:
         return schema.get("type") == "object" and set(value) <= set(schema.get("properties", value))
     if isinstance(value, list | tuple):
         return schema.get("type") == "array"
+    if isinstance(value, bool):
+        return schema.get("type") == "boolean"
+    if isinstance(value, int):
+        return schema.get("type") in ("integer", "number")
+    if isinstance(value, float):
+        return schema.get("type") == "number"
     return isinstance(value, str) and schema.get("type") == "string"
 
 

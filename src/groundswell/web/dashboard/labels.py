@@ -85,7 +85,7 @@ async def results(here: Here, request: Request, run_id: str) -> Response:
     """How well the results agree with the labels."""
     record = here.run(run_id)
     report = without_drawings(await here.heavy(lambda: report_of(here, record)))
-    values: dict[str, Any] = {"run": record, "report": report, "state": shown(here, record)}
+    values: dict[str, Any] = {"run": record, "task": task_of(record), "report": report, "state": shown(here, record)}
     return page(here, request, "labels_results.html", title=f"Agreement: {record.title}", active="labels", **values)
 
 

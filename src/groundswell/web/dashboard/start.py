@@ -74,7 +74,7 @@ async def start(
     """The form of a command, filled in with the options of an earlier run if there is one."""
     found, wanted = _command(experiment, command)
     values, notice = ({}, "") if not from_ else _values_of(here, here.run(from_), wanted)
-    models = await here.heavy(_model_names)
+    models = await here.heavy(lambda: _model_names(here.settings.account))
     has_entities = any(one.flag.completes == "entities" for one in wanted.fields.values())
     return page(
         here,
@@ -90,6 +90,7 @@ async def start(
         models=models,
         runs=[record.title for record in here.store.runs.list(limit=MOST_RUNS)],
         entities=_entities(here) if has_entities else [],
+        entities_left_out=max(0, here.catalogue.count_entities() - MOST_ENTITIES) if has_entities else 0,
     )
 
 
@@ -144,9 +145,9 @@ def _values_of(here: Services, record: RunRecord, command: Command) -> tuple[Map
     return known, f"The form has the options of run {record.title}."
 
 
-def _model_names() -> Sequence[tuple[str, str]]:
+def _model_names(account: Sequence[str]) -> Sequence[tuple[str, str]]:
     """The models that can be used now, then what the others lack. Placeholders of names are cut off."""
-    found = examine()
+    found = examine(account)
     usable = [
         *((name, f"alias of {model}") for name, model in (found["aliases"] | found["short_names"]).items()),
         *((one["model"], one["about"]) for one in found["local"] if one["usable"] and one["path"]),

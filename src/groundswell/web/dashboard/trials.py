@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
@@ -24,7 +23,7 @@ from groundswell.experiments.report import plain_transcript
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Reply
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
+from groundswell.reporting.blocks import Block, Look, Mark, Message, Transcript, Transcripts
 from groundswell.reporting.page import filter_values
 from groundswell.reporting.talk import Exchange
 from groundswell.reporting.words import clipped, cost, duration
@@ -33,6 +32,7 @@ from groundswell.web import events
 from groundswell.web.access import SHARED, access_of
 from groundswell.web.dashboard.pages import page, part
 from groundswell.web.envelope import ApiError
+from groundswell.web.report_cache import ReadyReport
 from groundswell.web.runs import state_of
 from groundswell.web.services import Here, Offset, Services
 
@@ -43,12 +43,12 @@ T = TypeVar("T")
 
 AT_ONCE = 50
 STATUSES: tuple[TrialStatus, ...] = ("usable", "missing", "unfinished")
-MOST_BOOKS = 4
+MAX_INDEXES = 4
 """Number of runs whose transcripts are indexed in memory."""
 MOST_INDEXED = 100_000
 """Maximum number of trials of a run that is indexed."""
-PATIENCE = 0.3
-"""Seconds that a list waits for an index. It is shown without tags if the index takes longer."""
+INDEX_WAIT_SECONDS = 0.3
+"""Seconds that a page waits for an index. If it takes longer, the page is shown without it and updated later."""
 LONGEST = 20_000
 """Number of characters of a message that a page contains. The rest is loaded on demand."""
 LONGEST_SUMMARY = 160
@@ -60,113 +60,132 @@ Where = Annotated[str, Query(max_length=1000)]
 Part = Literal["exchange", "message", "thought", "spec", "result"]
 
 
-class About(NamedTuple):
-    """What the index knows about a trial."""
+class TrialTags(NamedTuple):
+    """Title, outcome and tags of a trial."""
 
     title: str
     outcome: str
     tags: Mapping[str, Sequence[str]]
 
 
-class Index(NamedTuple):
-    """The tags of all transcripts of a run. `about` maps the ids of trials."""
+class TagIndex(NamedTuple):
+    """The tags of all trials of a run, by the ids of the trials, and the values to filter by."""
 
     filters: Mapping[str, Sequence[tuple[str, int]]]
-    about: Mapping[int, About]
+    trials: Mapping[int, TrialTags]
 
     def ids(self, tags: Sequence[str]) -> list[int]:
         """The trials with all these tags. A tag is written as `name=value`."""
         wanted = [(name, tag[len(name) + 1 :]) for tag in tags for name in self.filters if tag.startswith(f"{name}=")]
         return [
             id_
-            for id_, each in self.about.items()
+            for id_, each in self.trials.items()
             if all(value in each.tags.get(name, ()) for name, value in wanted) and len(wanted) == len(tags)
         ]
 
 
-class Book:
-    """The transcripts of a run that has ended, and their index. Both are made once, in a thread for slow work."""
+class TranscriptIndex:
+    """The transcripts of a run that has ended, and their tags. Both are made once, in a thread for slow work.
 
-    def __init__(self, here: Services, record: RunRecord) -> None:
+    It holds no services: the cache of a server must not keep the server alive.
+    """
+
+    def __init__(self, record: RunRecord) -> None:
         self.updated_at = record.updated_at
-        self._here, self._record = here, record
+        self._record = record
         self._block: asyncio.Task[Transcripts | None] | None = None
-        self._index: asyncio.Task[Index | None] | None = None
+        self._tags: asyncio.Task[TagIndex | None] | None = None
 
-    async def block(self) -> Transcripts | None:
-        """The transcripts as the experiment makes them; None if the run has no report."""
+    def start_block(self, here: Services) -> asyncio.Task[Transcripts | None]:
+        """Begin to make the transcripts, unless that was begun already. The result is None if there are none."""
         if self._block is None:
-            self._block = asyncio.ensure_future(self._made(lambda: _transcripts(self._here, self._record)))
-        return await asyncio.shield(self._block)
+            self._block = asyncio.ensure_future(self._made_block(here))
+        return self._block
 
-    def start(self) -> asyncio.Task[Index | None]:
-        """Begin to make the index, unless that was begun already."""
-        if self._index is None:
-            self._index = asyncio.ensure_future(self._indexed())
-        return self._index
-
-    @property
-    def index(self) -> Index | None:
-        """The index, if it is there already."""
-        return self._index.result() if self._index is not None and self._index.done() else None
+    def start_tags(self, here: Services) -> asyncio.Task[TagIndex | None]:
+        """Begin to read the tags, unless that was begun already. The result is None if there are none."""
+        if self._tags is None:
+            self._tags = asyncio.ensure_future(self._made_tags(here))
+        return self._tags
 
     @property
-    def busy(self) -> bool:
-        """Whether the index is being made."""
-        return self._index is not None and not self._index.done()
+    def block(self) -> Transcripts | None:
+        """The transcripts as the experiment makes them, if they are there already."""
+        return self._block.result() if self._block is not None and self._block.done() else None
 
-    async def _indexed(self) -> Index | None:
-        block = await self.block()
+    @property
+    def block_busy(self) -> bool:
+        """Whether the transcripts are being made."""
+        return self._block is not None and not self._block.done()
+
+    @property
+    def tags(self) -> TagIndex | None:
+        """The tags, if they are there already."""
+        return self._tags.result() if self._tags is not None and self._tags.done() else None
+
+    @property
+    def tags_busy(self) -> bool:
+        """Whether the tags are being read."""
+        return self._tags is not None and not self._tags.done()
+
+    async def _made_block(self, here: Services) -> Transcripts | None:
+        ready = _block_of_report(here, self._record)
+        return ready or await self._made(here, lambda: _transcripts(here, self._record))
+
+    async def _made_tags(self, here: Services) -> TagIndex | None:
+        block = await asyncio.shield(self.start_block(here))
         if block is None or self._record.counters.planned > MOST_INDEXED:
             return None
-        return await self._made(lambda: _index(self._here, self._record, block))
+        return await self._made(here, lambda: _tag_index(here, self._record, block))
 
-    async def _made(self, work: Callable[[], T]) -> T | None:
+    async def _made(self, here: Services, work: Callable[[], T]) -> T | None:
         try:
-            return await self._here.heavy(work)
+            return await here.heavy(work)
         except Exception as error:  # noqa: BLE001  an experiment's own code may fail; its trials are shown all the same
             log.warning("run %s: no transcripts: %s: %s", self._record.id, type(error).__name__, error)
             return None
 
 
-class Shelf:
-    """The books of a server, for the runs that were read last, and the prices of models."""
+class TrialCache:
+    """What a server keeps for these pages: indexes of the runs that were read last, and the prices of models."""
 
-    def __init__(self, here: Services) -> None:
-        self._here = here
-        self._books: OrderedDict[str, Book] = OrderedDict()
-        self.prices = ModelPrices(lambda: load_here(here.settings.account))
-
-    def book(self, record: RunRecord) -> Book | None:
-        """The book of a run; None while it has no analysis or still goes on."""
-        if record.analysis is None or _goes_on(self._here, record):
-            return None
-        book = self._books.pop(record.id, None)
-        if book is None or book.updated_at != record.updated_at:
-            book = Book(self._here, record)
-        self._books[record.id] = book
-        while len(self._books) > MOST_BOOKS:
-            self._books.popitem(last=False)
-        return book
-
-    def price(self, exchange: Exchange, transport: str) -> float | None:
-        """The cost of a reply; None if it is unknown."""
-        request, settled = exchange.request, exchange.settlement
-        if not isinstance(request, Chat | Embed) or not isinstance(settled, Reply | Embedding):
-            return None
-        try:
-            return self.prices(request.model, settled.usage, transport)
-        except SettingsError:
-            return None
+    def __init__(self, account: Sequence[str]) -> None:
+        self.indexes: dict[str, TranscriptIndex] = {}
+        self.prices = ModelPrices(lambda: load_here(account))
 
 
-_SHELVES: WeakKeyDictionary[Services, Shelf] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Services, TrialCache] = WeakKeyDictionary()
 
 
-def _shelf(here: Services) -> Shelf:
-    if here not in _SHELVES:
-        _SHELVES[here] = Shelf(here)
-    return _SHELVES[here]
+def _cache(here: Services) -> TrialCache:
+    if here not in _CACHES:
+        _CACHES[here] = TrialCache(here.settings.account)
+    return _CACHES[here]
+
+
+def _transcript_index(here: Services, record: RunRecord) -> TranscriptIndex | None:
+    """The index of a run; None while the run has no analysis or still goes on."""
+    if record.analysis is None or _goes_on(here, record):
+        return None
+    indexes = _cache(here).indexes
+    found = indexes.pop(record.id, None)
+    if found is None or found.updated_at != record.updated_at:
+        found = TranscriptIndex(record)
+    indexes[record.id] = found  # at the end: the most recently used
+    while len(indexes) > MAX_INDEXES:
+        del indexes[next(iter(indexes))]
+    return found
+
+
+def _price(here: Services, exchange: Exchange, transport: str) -> float | None:
+    """The cost of a reply; None if it is unknown."""
+    request, settled = exchange.request, exchange.settlement
+    if not isinstance(request, Chat | Embed) or not isinstance(settled, Reply | Embedding):
+        return None
+    try:
+        return _cache(here).prices(request.model, settled.usage, transport)
+    except SettingsError:
+        return None
 
 
 def _goes_on(here: Services, record: RunRecord) -> bool:
@@ -175,13 +194,23 @@ def _goes_on(here: Services, record: RunRecord) -> bool:
 
 def _transcripts(here: Services, record: RunRecord) -> Transcripts | None:
     results = results_of(record, Path())
-    blocks = results.blocks(results.read(here.store, [record]))
+    return _first_transcripts(results.blocks(results.read(here.store, [record])))
+
+
+def _block_of_report(here: Services, record: RunRecord) -> Transcripts | None:
+    """The transcripts of the report that the results page has built, if it is current."""
+    name, version = f"run {record.id}", (record.updated_at, record.status, record.counters.settled)  # as in results.py
+    ready = here.reports.outcome(name) if here.reports.version(name) == version else None
+    return _first_transcripts(ready.report.blocks) if isinstance(ready, ReadyReport) else None
+
+
+def _first_transcripts(blocks: Iterable[Block]) -> Transcripts | None:
     return next((block for block in blocks if isinstance(block, Transcripts)), None)
 
 
-def _index(here: Services, record: RunRecord, block: Transcripts) -> Index:
-    known = {each.key: About(each.title, each.outcome, each.tags) for each in block.items()}
-    about: dict[int, About] = {}
+def _tag_index(here: Services, record: RunRecord, block: Transcripts) -> TagIndex:
+    known = {each.key: TrialTags(each.title, each.outcome, each.tags) for each in block.items()}
+    about: dict[int, TrialTags] = {}
     for id_, key in here.store.results(record).keys():  # noqa: SIM118  a query, not a mapping
         whose = key
         while whose not in known and "/" in whose:  # a transcript may have several trials, as episodes have steps
@@ -190,10 +219,10 @@ def _index(here: Services, record: RunRecord, block: Transcripts) -> Index:
             about[id_] = known[whose]
     tags = [{name: list(values) for name, values in each.tags.items()} for each in about.values()]
     filters = {name: filter_values(name, tags) for name in block.filters}
-    return Index({name: values for name, values in filters.items() if any(n < len(tags) for _, n in values)}, about)
+    return TagIndex({name: values for name, values in filters.items() if any(n < len(tags) for _, n in values)}, about)
 
 
-class Wanted(NamedTuple):
+class TrialQuery(NamedTuple):
     """The filters of a list of trials, as its address has them."""
 
     q: str
@@ -206,10 +235,11 @@ class Wanted(NamedTuple):
         query = urlencode([(name, value) for name, value in given if value not in ("", 0)])
         return f"{path}?{query}" if query else path
 
-    def filter(self, index: Index | None) -> TrialFilter:
-        """The filter for the store. Tags need an index."""
+    def filter(self, index: TagIndex | None) -> TrialFilter:
+        """The filter for the store. Without an index, no trial is known to have a tag."""
         status = next((each for each in STATUSES if each == self.status), None)
-        return TrialFilter(self.q.strip(), status, index.ids(self.tags) if self.tags and index is not None else None)
+        tagged = [] if index is None else index.ids(self.tags)
+        return TrialFilter(self.q.strip(), status, tagged if self.tags else None)
 
 
 class TrialLine(NamedTuple):
@@ -232,11 +262,16 @@ class Listed(NamedTuple):
     earlier: str
     later: str
     filters: Mapping[str, Sequence[tuple[str, int]]]
-    wanted: Wanted
+    wanted: TrialQuery
     busy: bool
     indexed: int | None
     planned: int
     address: str
+
+    @property
+    def lacks_tags(self) -> bool:
+        """Whether the list cannot be filtered by the tags of the query."""
+        return bool(self.wanted.tags) and self.indexed is None
 
 
 @router.get("/runs/{run_id}/trials")
@@ -251,10 +286,12 @@ async def trials(
     offset: Offset = 0,
 ) -> Response:
     """The trials of a run, with a search and filters."""
-    record, wanted = here.run(run_id), Wanted(q, status, tag)
-    if (book := _shelf(here).book(record)) is not None:
-        await asyncio.wait([book.start()], timeout=PATIENCE)
-    listed = _listed(here, record, wanted, offset)
+    record, wanted = here.run(run_id), TrialQuery(q, status, tag)
+    index = _transcript_index(here, record)
+    if index is not None:
+        await asyncio.wait([index.start_tags(here)], timeout=INDEX_WAIT_SECONDS)
+    tags, busy = (None, False) if index is None else (index.tags, index.tags_busy)
+    listed = await here.heavy(lambda: _listed(here, record, wanted, offset, tags, busy))
     live = listed.busy or _goes_on(here, record)
     return page(
         here,
@@ -280,20 +317,29 @@ async def list_stream(
     offset: Offset = 0,
 ) -> Response:
     """The list, whenever it changes."""
-    wanted = Wanted(q, status, tag)
+    wanted = TrialQuery(q, status, tag)
+    seen: tuple[bytes, bool] | None = None
+    parts: dict[str, str] = {}
 
     def look() -> events.Moment:
+        nonlocal seen, parts
         record = here.run(run_id)
-        listed = _listed(here, record, wanted, offset)
-        parts = {name: part("trial_parts.html", name, listed) for name in ("count", "list", "tags")}
-        return events.Moment(parts, not listed.busy and not _goes_on(here, record))
+        index = _transcript_index(here, record)
+        tags, busy = (None, False) if index is None else (index.tags, index.tags_busy)
+        goes_on = _goes_on(here, record)
+        now = (msgspec.json.encode((record.updated_at, record.counters, goes_on)), busy)
+        if now != seen:  # the search is slow, so it is repeated only after a change
+            listed = _listed(here, record, wanted, offset, tags, busy)
+            parts = {name: part("trial_parts.html", name, listed) for name in ("count", "list", "tags")}
+            seen = now
+        return events.Moment(parts, not busy and not goes_on)
 
     return events.part_stream(here, f"trials {run_id} {wanted} {offset}", look)
 
 
-def _listed(here: Services, record: RunRecord, wanted: Wanted, offset: int) -> Listed:
-    book = _shelf(here).book(record)
-    index = None if book is None else book.index
+def _listed(
+    here: Services, record: RunRecord, wanted: TrialQuery, offset: int, index: TagIndex | None, busy: bool
+) -> Listed:
     found, total = here.store.results(record).search(wanted.filter(index), limit=AT_ONCE, offset=offset)
     path = f"/runs/{record.id}/trials"
     return Listed(
@@ -304,15 +350,15 @@ def _listed(here: Services, record: RunRecord, wanted: Wanted, offset: int) -> L
         wanted.address(path, offset=offset + AT_ONCE) if offset + AT_ONCE < total else "",
         {} if index is None else index.filters,
         wanted,
-        book is not None and book.busy,
-        None if index is None else len(index.about),
+        busy,
+        None if index is None else len(index.trials),
         record.counters.planned,
         path,
     )
 
 
-def _line(record: RunRecord, trial: TrialResult, wanted: Wanted, index: Index | None) -> TrialLine:
-    about = None if index is None else index.about.get(trial.row.id)
+def _line(record: RunRecord, trial: TrialResult, wanted: TrialQuery, index: TagIndex | None) -> TrialLine:
+    about = None if index is None else index.trials.get(trial.row.id)
     if trial.fault is not None:
         title, summary = "", f"{trial.fault.kind}: {trial.fault.message}"
     elif about is not None:
@@ -397,15 +443,18 @@ async def trial(
     tag: Tags = [],  # noqa: B006
 ) -> Response:
     """One trial as a chat."""
-    record, wanted, shelf = here.run(run_id), Wanted(q, status, tag), _shelf(here)
-    book = shelf.book(record)
-    block = None if book is None else await book.block()
-    index = await asyncio.shield(book.start()) if wanted.tags and book is not None else None
+    record, wanted = here.run(run_id), TrialQuery(q, status, tag)
+    index = _transcript_index(here, record)
+    if index is not None:
+        task = index.start_tags(here) if wanted.tags else index.start_block(here)
+        await asyncio.wait([task], timeout=INDEX_WAIT_SECONDS)
+    block, tags = (None, None) if index is None else (index.block, index.tags)
+    block_busy = index is not None and index.block_busy
     found = _find(here, record, key)
     forkable = record.driver is not None and access_of(request.scope) != SHARED
     shown = await asyncio.to_thread(_shown, here, record, found, block, forkable)
-    place = here.store.results(record).place(wanted.filter(index), found.row.id)
-    live = found.status == "unfinished" and _goes_on(here, record)
+    place = here.store.results(record).place(wanted.filter(tags), found.row.id)
+    live = block_busy or (found.status == "unfinished" and _goes_on(here, record))
     return page(
         here,
         request,
@@ -423,27 +472,33 @@ async def trial(
 
 @router.get("/runs/{run_id}/trial-stream/{key:path}")
 async def trial_stream(here: Here, request: Request, run_id: str, key: str) -> Response:
-    """The messages of a trial that has not ended, whenever there are more."""
+    """The messages of a trial that has not ended or whose transcript is being made, whenever they change."""
     forkable = access_of(request.scope) != SHARED
 
     def look() -> events.Moment:
         record = here.run(run_id)
         found = _find(here, record, key)
-        shown = _shown(here, record, found, None, forkable and record.driver is not None)
-        parts = {name: part("trial_parts.html", name, shown) for name in ("talk", "facts")}
-        return events.Moment(parts, found.status != "unfinished" or not _goes_on(here, record))
+        index = _transcript_index(here, record)
+        block = None if index is None else index.block
+        shown = _shown(here, record, found, block, forkable and record.driver is not None)
+        parts = {name: part("trial_parts.html", name, shown) for name in ("title", "talk", "facts")}
+        busy = index is not None and index.block_busy
+        return events.Moment(parts, not busy and (found.status != "unfinished" or not _goes_on(here, record)))
 
     return events.part_stream(here, f"trial {run_id} {key!r} {forkable}", look)
 
 
 @router.get("/runs/{run_id}/trial-text/{key:path}")
 async def text(
-    here: Here, run_id: str, key: str, part: Part, at: Annotated[str, Query(max_length=1000)] = ""
+    here: Here, run_id: str, key: str, part: Part, at: Annotated[str, Query(max_length=1000)] = "", plain: bool = False
 ) -> Response:
-    """A text of a trial that its page loads on demand: spec, result, an exchange, or the rest of a long message."""
+    """A text of a trial that its page loads on demand: spec, result, an exchange, or the rest of a long message.
+
+    `plain`: the page shows the plain transcript, so `at` is a position in that one.
+    """
     record = here.run(run_id)
-    book = _shelf(here).book(record)
-    block = None if book is None else await book.block()
+    index = None if plain or part not in ("message", "thought") else _transcript_index(here, record)
+    block = None if index is None else await asyncio.shield(index.start_block(here))
     found = _find(here, record, key)
     body = await asyncio.to_thread(_text, here, record, found, block, part, at)
     if body is None:
@@ -479,7 +534,7 @@ def _find(here: Services, record: RunRecord, key: str) -> TrialResult:
         raise RunNotFound(str(error)) from error
 
 
-def _steps(record: RunRecord, wanted: Wanted, place: Place) -> Steps:
+def _steps(record: RunRecord, wanted: TrialQuery, place: Place) -> Steps:
     def step(key: str | None) -> str:
         return "" if key is None else wanted.address(_address(record.id, key))
 
@@ -514,7 +569,7 @@ def _shown(
         facts=() if plain else item.facts,
         notes=() if plain else item.notes,
         messages=[
-            _message(record, found.key, number, message, shown.get(paths.get(number, "")))
+            _message(record, found.key, number, message, shown.get(paths.get(number, "")), plain=block is None)
             for number, message in enumerate(item.messages)
         ],
         others=[each for path, each in shown.items() if path not in paths.values()],
@@ -527,7 +582,10 @@ def _shown(
 
 
 def _paths(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> dict[int, str]:
-    """The paths of messages. Without any, a message belongs to the first reply that contains it and is left."""
+    """The paths of messages.
+
+    If no message has a path, each is matched to the first unused reply that contains its text.
+    """
     found = {number: message.path for number, message in enumerate(messages) if message.path}
     if found:
         return found
@@ -542,10 +600,11 @@ def _paths(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> dict[i
 
 
 def _message(
-    record: RunRecord, key: str, number: int, message: Message, exchange: ExchangeShown | None
+    record: RunRecord, key: str, number: int, message: Message, exchange: ExchangeShown | None, *, plain: bool
 ) -> MessageShown:
+    position = {"at": str(number), **({"plain": "true"} if plain else {})}
     rest, thought_rest = (
-        _text_address(record, key, part, str(number)) if len(words) > LONGEST else ""
+        _text_address(record, key, part, **position) if len(words) > LONGEST else ""
         for part, words in (("message", message.text), ("thought", message.thought))
     )
     findings = [
@@ -562,7 +621,7 @@ def _finding(words: str, mark: Mark) -> Finding:
 
 def _exchange(here: Services, record: RunRecord, key: str, exchange: Exchange, transport: str | None) -> ExchangeShown:
     first = exchange.path.partition(".")[0]
-    address = _text_address(record, key, "exchange", exchange.path)
+    address = _text_address(record, key, "exchange", at=exchange.path)
     figures = list(_figures(here, exchange, transport))
     return ExchangeShown(exchange.path, int(first), exchange.label or "request", figures, address)
 
@@ -579,7 +638,7 @@ def _figures(here: Services, exchange: Exchange, transport: str | None) -> Itera
         yield f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
         if transport == "":
             yield "reused, no cost"
-        elif (usd := _shelf(here).price(exchange, transport or "live")) is not None:
+        elif (usd := _price(here, exchange, transport or "live")) is not None:
             yield cost(usd, 0)
     if (seconds := getattr(exchange, "seconds", None)) is not None:
         yield duration(seconds)
@@ -591,8 +650,8 @@ def _figures(here: Services, exchange: Exchange, transport: str | None) -> Itera
         yield f"failed: {settled.kind}"
 
 
-def _text_address(record: RunRecord, key: str, part: str, at: str = "") -> str:
-    return f"{_address(record.id, key, 'trial-text')}?{urlencode({'part': part, **({'at': at} if at else {})})}"
+def _text_address(record: RunRecord, key: str, part: str, **more: str) -> str:
+    return f"{_address(record.id, key, 'trial-text')}?{urlencode({'part': part, **more})}"
 
 
 def _fields(record: RunRecord) -> Iterator[tuple[str, str]]:

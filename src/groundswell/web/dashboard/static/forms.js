@@ -28,6 +28,7 @@
       const inner = field.name.startsWith("attributes.");
       if (inner) (found.attributes ||= {})[field.name.slice(11)] = said;
       else if (field.name === "*") Object.assign(found, said);
+      else if (field.name === "attributes" && typeof said === "object" && !Array.isArray(said)) found.attributes = { ...said, ...found.attributes };
       else found[field.name] = said;
     }
     return found;

@@ -4,18 +4,24 @@
   const { all, call, one } = window.groundswell;
   const form = one("#start"), button = one("button.primary", form), path = form.dataset.path;
   const CHECK_AFTER = 400, ESTIMATE_AFTER = 800;
-  const NO_NUMBER = "no number";
 
   // The value of an input, or undefined if it is empty or the default.
   const changed = (value, node) => (JSON.stringify(value) === node.dataset.default ? undefined : value);
   const inside = (node) => all("[data-kind]", node).filter((each) => each.parentElement.closest("[data-kind]") === node);
   const checked = (node) => all("input[type=checkbox]:checked", node).map((each) => each.value);
+  const fieldError = (node, problem) => {
+    const field = node.closest("[data-field]").dataset.field, message = `${field}: ${problem}`;
+    return Object.assign(new Error(message), { fields: [{ field, message }] });
+  };
   const readers = {
     switch: (node) => changed(node.checked, node),
     constant: (node) => JSON.parse(node.dataset.value),
     choice: (node) => (node.value === "" ? undefined : changed(JSON.parse(node.value), node)),
     checks: (node) => changed(checked(node).map((each) => JSON.parse(each)), node),
-    number: (node) => (node.validity.badInput ? NO_NUMBER : node.value === "" ? undefined : Number(node.value)),
+    number: (node) => {
+      if (node.validity.badInput) throw fieldError(node, "is not a number");
+      return node.value === "" ? undefined : Number(node.value);
+    },
     text: (node) => (node.value.trim() === "" ? undefined : node.value.trim()),
     long: (node) => (node.value === "" ? undefined : node.value),
     lines: (node) => {
@@ -28,8 +34,7 @@
       try {
         return JSON.parse(node.value);
       } catch (error) {
-        const field = node.closest("[data-field]").dataset.field, message = `${field}: is not valid JSON: ${error.message}`;
-        throw Object.assign(new Error(message), { fields: [{ field, message }] });
+        throw fieldError(node, `is not valid JSON: ${error.message}`);
       }
     },
     group: (node) => {
