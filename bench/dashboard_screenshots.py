@@ -26,17 +26,13 @@ COLOURS = 128
 
 
 def addresses(url: str) -> dict[str, str]:
-    """The addresses of all pages, by name, with a run in progress."""
+    """The addresses of all pages but that of a run in progress, by name."""
     runs = {each["name"]: each["run_id"] for each in httpx.get(f"{url}/api/runs").json()["data"]}
     game = runs["secret-game"]
     found = httpx.get(f"{url}/api/runs/{game}/trials?limit=100").json()["data"]
     trial = next(each["key"] for each in found if "declared" in str(each["result"]))
-    live = started(
-        url, interactions=10_000, messages=12, models=["emulated/leaker:0.3", "emulated/keeper"], budget=5, name="live"
-    )
     return {
         "runs": "/runs",
-        "run": f"/runs/{live}",
         "run-ended": f"/runs/{game}",
         "results": f"/runs/{game}/results",
         "results-evolution": f"/runs/{runs['prompt-evolution']}/results",
@@ -64,6 +60,7 @@ def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) 
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(address)
+    tab.get_by_text("Preparing the report").wait_for(state="hidden")
     tab.wait_for_timeout(3_000 if "/runs/" in address or "/start/" in address or "/compare" in address else 500)
     tab.screenshot(path=image)
     context.close()
@@ -79,9 +76,14 @@ def main() -> None:
         reports(Path(place))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with server(Path(place) / "groundswell.db") as (url, _):
-            for (name, path), screen, scheme in product(addresses(url).items(), SCREENS, ("light", "dark")):
-                image = images / f"{name}-{screen}-{scheme}.png"
-                complaints += [f"{image.name}: {each}" for each in take(browser, f"{url}{path}", image, screen, scheme)]
+            models = ["emulated/leaker:0.3", "emulated/keeper"]
+            live = started(url, interactions=10_000, messages=12, models=models, budget=5, name="live")
+            for pages in ({"run": f"/runs/{live}"}, addresses(url)):
+                for (name, path), screen, scheme in product(pages.items(), SCREENS, ("light", "dark")):
+                    image = images / f"{name}-{screen}-{scheme}.png"
+                    said = take(browser, f"{url}{path}", image, screen, scheme)
+                    complaints += [f"{image.name}: {each}" for each in said]
+                httpx.post(f"{url}/api/runs/{live}/cancel")  # it would slow the other pages down
         browser.close()
     print(f"{len(list(images.glob('*.png')))} screenshots in {images}")
     if complaints:

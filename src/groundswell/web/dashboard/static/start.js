@@ -296,5 +296,5 @@
   });
 
   all(".picker", form).forEach(counted);
-  check();
+  if (form.checkValidity()) check(); // otherwise something that is required is not filled in yet
 })();
