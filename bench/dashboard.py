@@ -2,9 +2,9 @@
 
   pages    a store with 1,000 runs, one of which has 10,000 trials. Chromium opens every page several times. The time is
            from the start of the navigation to the `load` event, and to the first paint with content. Goal: 1 second.
-  viewers  a server plays the secret game with a model inside it, several times: by itself, and with five viewers of the
-           live page. The CPU time of the server is divided by the number of requests. Runs with and without viewers
-           alternate, and each pair gives a ratio. Goal: 1.05.
+  viewers  a server runs 10,000 trials of a program that does nothing but two requests to a model inside the server,
+           several times: by itself, and with five viewers of the live page. The CPU time of the server is divided by
+           the number of requests. Runs with and without viewers alternate, and each pair gives a ratio. Goal: 1.05.
 
 `--part pages` or `--part viewers` measures one of them, `--quick` measures less. Results: bench/out/dashboard.json.
 """
@@ -46,10 +46,36 @@ for line in urllib.request.urlopen(sys.argv[1]):
 """
 
 
+EXPERIMENT = """
+import msgspec
+from groundswell import Command, Experiment, Run, Trial, program
+
+
+class Twice(msgspec.Struct, frozen=True):
+    \"\"\"Two requests per trial.\"\"\"
+
+    trials: int = 100
+
+
+@program("viewed/twice", version=1)
+async def twice(trial: Trial, spec: int) -> int:
+    said = [(await trial.ask("emulated/echo", f"{spec} {number}")).text for number in range(2)]
+    return sum(map(len, said))
+
+
+async def drive(run: Run, settings: Twice) -> int:
+    run.expected = settings.trials
+    return sum([1 async for _ in run.map(twice, range(settings.trials))])
+
+
+experiment = Experiment("viewed", [Command("twice", Twice, drivers=[drive])])
+"""
+
+
 @contextmanager
-def server(store: Path) -> Iterator[tuple[str, int]]:
+def server(store: Path, *more: str) -> Iterator[tuple[str, int]]:
     """A server on this store: its address and process id."""
-    options = ["--port", "0", "--store", str(store), "-m", "emulated/keeper"]
+    options = ["--port", "0", "--store", str(store), "-m", "emulated/keeper", *more]
     command = [sys.executable, "-m", "groundswell", "serve", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -64,9 +90,9 @@ def server(store: Path) -> Iterator[tuple[str, int]]:
         process.wait()
 
 
-def started(url: str, **options: Any) -> str:
-    """Start a game, and return the id of its run."""
-    answer = httpx.post(f"{url}/api/experiments/secret-game/play", json=options, timeout=60)
+def started(url: str, command: str = "secret-game/play", **options: Any) -> str:
+    """Start a run, and return its id."""
+    answer = httpx.post(f"{url}/api/experiments/{command}", json=options, timeout=60)
     answer.raise_for_status()
     found: str = answer.json()["data"]["run_id"]
     return found
@@ -152,13 +178,15 @@ def loaded(browser: Browser, address: str) -> dict[str, float]:
 
 def viewers(folder: Path, *, quick: bool) -> dict[str, Any]:
     """The CPU time of a server per request, with and without viewers."""
-    interactions, repeats = (200, 2) if quick else (2_000, 6)
+    trials, repeats = (500, 2) if quick else (10_000, 10)
+    own = folder / "viewed.py"
+    own.write_text(EXPERIMENT)
     ratios, plain = [], []
-    with server(folder / "viewers.db") as (url, pid):
-        measure(url, pid, interactions, 0, 0)  # warm up
+    with server(folder / "viewers.db", "--experiment", str(own)) as (url, pid):
+        measure(url, pid, trials, 0, 0)  # warm up
         for number in range(repeats):
             order = (0, VIEWERS) if number % 2 else (VIEWERS, 0)
-            used = {many: measure(url, pid, interactions, many, number) for many in order}
+            used = {many: measure(url, pid, trials, many, number + 1) for many in order}
             ratios.append(used[VIEWERS] / used[0])
             plain.append(used[0])
             print(
@@ -171,11 +199,10 @@ def viewers(folder: Path, *, quick: bool) -> dict[str, Any]:
     return {"us_per_request": round(1e6 * statistics.median(plain)), "ratios": ratios, "ratio": ratio}
 
 
-def measure(url: str, pid: int, interactions: int, many: int, seed: int) -> float:
+def measure(url: str, pid: int, trials: int, many: int, seed: int) -> float:
     """The CPU seconds of the server per request, for a run with so many viewers."""
     before = cpu_of(pid)
-    options = {"interactions": interactions, "messages": 4, "models": ["emulated/keeper"]}
-    run = started(url, **options, seed=1000 * many + seed)
+    run = started(url, "viewed/twice", trials=trials, seed=1000 * many + seed)
     watching = [subprocess.Popen([sys.executable, "-c", WATCH, f"{url}/runs/{run}/stream"]) for _ in range(many)]
     found = ended(url, run)
     for each in watching:
