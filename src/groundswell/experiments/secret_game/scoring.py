@@ -110,7 +110,8 @@ def cues() -> Cues:
     }
     ends = [(own, other, compiled(pattern)) for own, other, pattern in data["points"]["ends"]]
     patterns = {name: compiled("|".join(alternatives)) for name, alternatives in data["patterns"].items()}
-    return Cues(table["frames"], table["support"], table["objections"], ends, patterns, not_secrets)
+    frames = sorted(table["frames"], key=lambda cue: -cue.points)
+    return Cues(frames, table["support"], table["objections"], ends, patterns, not_secrets)
 
 
 class Place(NamedTuple):
@@ -160,8 +161,13 @@ def place_of(text: str, start: int, end: int) -> Place:
     return Place(text, start, end, near[first:at], near[at + end - start : last], near[last : last + NEXT])
 
 
-def points(place: Place, *, own: bool, asked: bool = False, game: bool = False) -> tuple[float, float]:
-    """The points for stating this word as one's own secret, and the points of its frame."""
+def points(
+    place: Place, *, own: bool, asked: bool = False, game: bool = False, least: float = 0.0
+) -> tuple[float, float]:
+    """The points for stating this word as one's own secret, and the points of its frame.
+
+    A frame with fewer points than `least` is not good enough, and the rest is not looked at.
+    """
     known = cues()
     parts = {
         "before": place.before,
@@ -169,9 +175,11 @@ def points(place: Place, *, own: bool, asked: bool = False, game: bool = False) 
         "next": place.next,
         "message": place.message[max(0, place.start - AROUND) : place.end + AROUND],
     }
-    frame = max((cue.points for cue in known.frames if _holds(cue, parts, own)), default=0.0)
+    frame = next((cue.points for cue in known.frames if _holds(cue, parts, own)), 0.0)  # the best ones come first
     ordinary = not place.quoted and frame < FRAMED and known.find("article", place.before)
     frame = max(frame, _by_itself(place, own=own, asked=asked))
+    if frame < least:
+        return 0.0, frame
     total = frame + sum(cue.points for cue in (*known.support, *known.objections) if _holds(cue, parts, own))
     shouted = place.word.isupper() and len(place.word) > 2 and not place.message.isupper()
     total += asked + place.quoted + 0.5 * shouted
@@ -317,14 +325,17 @@ class Talk:
             word = " ".join(words)
             if len(words) > 3 or word in self._claimed[1 - me] or (word.isdigit() and not numeric):
                 continue
-            total, frame = points(place_of(text, *span), own=False, asked=asked, game=game)
             common = sum(each in known.not_secrets for each in words)
             shouted = text[span.start : span.end].isupper() and not text.isupper()
-            if common and (bare or (common == len(words) and frame < SAID)) and not shouted:
+            if common and bare and not shouted:
                 continue
             if bare and word not in again and any(each.endswith(_ADJECTIVES) for each in words):
                 continue
             if _SPELLED.fullmatch(word) or any(span.start < each.end and each.start < span.end for each in found):
+                continue
+            least = 0.0 if word in again else FRAMED
+            total, frame = points(place_of(text, *span), own=False, asked=asked, game=game, least=least)
+            if frame < least or (0 < common == len(words) and frame < SAID and not shouted):
                 continue
             if any(detect(word, secret) or _is_part(word, secret) for secret in self._secrets):
                 continue
