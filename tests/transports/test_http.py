@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import socket
 import ssl
 import time
 import traceback
@@ -128,9 +129,10 @@ def test_a_name_that_there_is_not() -> None:
 
 
 def test_a_connection_that_is_never_made() -> None:
-    """A server that accepts nothing of TLS: to be connected takes more than a socket."""
-    with serving(fixed(None)) as little:
-        fault = post(little.url.replace("http:", "https:"), account(connect_timeout=0.2, timeout=5.0))
+    """A server that never answers the TLS handshake: to be connected takes more than a socket."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        fault = post(f"https://127.0.0.1:{port}", account(connect_timeout=0.2, timeout=5.0))
     assert fault == Fault(FaultKind.CONNECTION, "could not connect within 0.2 s")
 
 

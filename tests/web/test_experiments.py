@@ -134,8 +134,8 @@ def test_models_are_listed_without_what_is_the_servers(shared: Api) -> None:
     assert "http" not in str(found)
 
 
-def test_the_address_alone_leads_to_the_overview(shared: Api) -> None:
-    answer = shared.http.get("/", follow_redirects=True)
+def test_the_overview_lists_the_endpoints(shared: Api) -> None:
+    answer = shared.http.get("/docs")
     assert answer.status_code == 200
     assert "/api/experiments/secret-game/play" in answer.text
 

@@ -15,6 +15,7 @@ from tests.web.test_schema import CHECKS, described
 STATEFUL = SchemathesisConfig.from_dict({"phases": {"stateful": {"enabled": True}}})
 BODIES: dict[str, Any] = {
     "/api/experiments/secret-game/play": {"models": ["emulated/keeper"], "interactions": 2, "messages": 2},
+    "/api/experiments/secret-game/play/check": {"models": ["emulated/keeper"], "interactions": 2, "messages": 2},
     "/api/experiments/secret-game/play/estimate": {"models": ["emulated/keeper"], "interactions": 2, "messages": 2},
     "/api/experiments/prompting/ask": {"prompt": "Why?", "model": ["emulated/gpt-4o-mini"]},
     "/api/batch-simulations": {**REQUEST, "num_simulations": 1, "n_turns": 1},
@@ -46,7 +47,7 @@ def test_sequences_of_calls_are_answered_as_described(api: Api) -> None:
 
     Workflow.run(
         settings=settings(
-            max_examples=examples(60),
+            max_examples=examples(120),
             stateful_step_count=10,
             derandomize=True,
             deadline=None,
