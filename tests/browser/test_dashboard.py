@@ -54,7 +54,7 @@ def test_a_study_is_started_watched_read_forked_and_exported(tmp_path: Path, bro
         assert page.locator("#overview .figures b").first.inner_text() == "6"
         assert page.evaluate("window.sameDocument"), "the page changed without a reload"
 
-        page.get_by_role("link", name="Conversations").click()
+        page.locator("#overview").get_by_role("link", name="Trials").click()
         page.locator("a.name").first.click()
         page.locator(".message .said", has_text="I waited.").first.wait_for()
         page.locator("#fork-1").click()
