@@ -138,7 +138,8 @@ def test_other_machines_log_in_and_share(tmp_path: Path, browse: Open) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_markup_in_replies_is_text_on_every_page(tmp_path: Path, browse: Open, width: int) -> None:
     with serving(tmp_path) as api:
-        options: dict[str, Any] = {"models": ["scripted/html-replies"], "interactions": 2, "messages": 2, "name": EVIL[:60]}
+        models, name = ["scripted/html-replies"], EVIL[:60]
+        options: dict[str, Any] = {"models": models, "interactions": 2, "messages": 2, "name": name}
         run = api("POST", "/experiments/secret-game/play", 201, json=options)["run_id"]
         list(api.events(f"/runs/{run}"))
         [trial, _] = api("GET", f"/runs/{run}/trials")

@@ -6,13 +6,13 @@ knows no experiment. Intervals assume independent runs, and the first block says
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
-from re import findall
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -517,7 +517,7 @@ def _shown(value: str | None) -> str:
 
 def _diff(title: str, old: str, new: str) -> Passage:
     """Two texts as one, with removals and additions marked."""
-    before, after = (findall(r"\s+|\w+|[^\w\s]", text) for text in (old, new))
+    before, after = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (old, new))
     if max(len(before), len(after)) > MOST_TOKENS:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     if max(len(before), len(after)) > MOST_TOKENS:
