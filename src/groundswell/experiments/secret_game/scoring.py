@@ -414,7 +414,8 @@ def _confirmation(
 def _is_asked(text: str, answer: re.Match[str]) -> bool:
     """Whether an answer is part of a question: "Is that it?" confirms nothing, and "How did you know?" does."""
     after = place_of(text, *answer.span()).after
-    return bool(re.search(r"\?[\W_]*$", after)) and "," not in after and not cues().find("how", answer[0])
+    end = re.split(r"[^\W_]", after)[-1]
+    return "?" in end and "," not in after and not cues().find("how", answer[0])
 
 
 def _is_guess(place: Place) -> bool:
