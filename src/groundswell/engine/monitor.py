@@ -58,7 +58,6 @@ class LaneSample(NamedTuple):
 
     account: str
     model: str
-    transport: str
     queued: int
     in_flight: int
     cap: int | None
@@ -72,7 +71,7 @@ class Sample(NamedTuple):
     `cap` is the sum of those of its lanes; None if all requests are sent in batches.
 
     settled, missing, running       trials; those that are missing are settled too
-    sent, cached, failed, retried   requests
+    sent, cached                    requests
     """
 
     time: float
@@ -81,8 +80,6 @@ class Sample(NamedTuple):
     running: int
     sent: int
     cached: int
-    failed: int
-    retried: int
     in_flight: int
     cap: int | None
     usd: float
@@ -90,10 +87,9 @@ class Sample(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """A notable event: its time in seconds since 1970, the name of its class, and its text."""
+    """A notable event: its time in seconds since 1970, and its text."""
 
     at: float
-    kind: str
     text: str
 
 
@@ -109,12 +105,11 @@ class WaveTimes(NamedTuple):
 
 
 class LimiterDecision(NamedTuple):
-    """A decision of a rate limiter: its time in seconds since 1970, the concurrency limit after it, and the reason."""
+    """A decision of a rate limiter: its time in seconds since 1970, and the reason."""
 
     at: float
     account: str
     model: str
-    cap: int
     why: str
 
 
@@ -175,8 +170,7 @@ class _History:
             if (wave := self.waves.get(event.wave)) is not None:
                 self.waves[event.wave] = wave._replace(ended_at=event.at)
         else:
-            kind = type(event).__name__
-            self.noted.extend(Noted(event.at, kind, line) for line in self.lines.lines(event))
+            self.noted.extend(Noted(event.at, line) for line in self.lines.lines(event))
 
     def send(self, event: WaveSent) -> None:
         if not event.whole:
@@ -186,7 +180,7 @@ class _History:
             del self.waves[next(iter(self.waves))]
 
     def events(self) -> tuple[Noted, ...]:
-        retried = [Noted(each.at, AskRetried.__name__, _retry_text(kind, each)) for kind, each in self.retries.items()]
+        retried = [Noted(each.at, _retry_text(kind, each)) for kind, each in self.retries.items()]
         return tuple(sorted([*self.noted, *retried], key=lambda noted: noted.at)[-EVENTS:])
 
 
@@ -249,7 +243,7 @@ class Monitor:
             began, ended, paces = history.started, history.ended, dict(history.paces)
         offset = self._clock.wall() - self._clock.now()
         found = [
-            LimiterDecision(offset + decision.at, *lane, decision.cap, decision.why)
+            LimiterDecision(offset + decision.at, *lane, decision.why)
             for pace, lane in paces.items()
             for decision in pace.decisions
             if began <= decision.at and (ended is None or decision.at <= ended)
@@ -291,8 +285,6 @@ def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
         len(run.open),
         counters.sent,
         counters.cached,
-        counters.failed,
-        counters.retried,
         run.in_flight,
         sum(caps) if (caps := [lane.cap for lane in lanes if lane.cap is not None]) else None,
         counters.usd,
@@ -303,8 +295,7 @@ def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
 def _lane_sample(load: LaneLoad, now: float) -> LaneSample:
     lane = load.lane
     cap, latency = (None, None) if lane.barrier else (lane.pace.cap, lane.pace.latency)
-    where = (lane.account, lane.model, lane.transport.name)
-    return LaneSample(*where, load.queued, load.in_flight, cap, latency, _waits(lane, now))
+    return LaneSample(lane.account, lane.model, load.queued, load.in_flight, cap, latency, _waits(lane, now))
 
 
 def _waits(lane: Lane, now: float) -> str:

@@ -18,17 +18,6 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import EXPERIMENTS, Command, Experiment
 from groundswell.experiments.options import LITERAL, Field, Given, WithoutFiles, literal, value_of
 
-WORDS = {"query-mutation/train": "mutate train", "query-mutation/evaluate": "mutate evaluate"}
-"""Commands of built-in experiments that the command line does not call by their own name."""
-FUNCTIONS = {
-    **{f"secret-game/{name}": name for name in ("play", "compare", "score")},
-    "simulations/simulate": "simulate",
-    "query-mutation/train": "mutate",
-    "prompt-evolution/evolve": "evolve",
-    "prompting/map": "map",
-    "prompting/ask": "ask",
-}
-"""The functions of `groundswell` that run a command."""
 FILE = "run.toml"
 LONGEST_LINE = 88
 TOKEN = '-H "Authorization: Bearer $GROUNDSWELL_TOKEN"'
@@ -60,7 +49,7 @@ def called(experiment: Experiment, command: Command) -> str:
     """The words that call a command on the command line: `play`, `mutate train` or `run FILE.py play`."""
     if experiment.name not in EXPERIMENTS:
         return f"run FILE.py {command.name}"
-    return WORDS.get(f"{experiment.name}/{command.name}", command.name)
+    return command.spelled or command.name
 
 
 def command_line(experiment: Experiment, command: Command, options: Mapping[str, Any]) -> str:
@@ -159,9 +148,8 @@ def unmarked(one: Field, value: Any) -> Any:
 
 def python(experiment: Experiment, command: Command, options: Mapping[str, Any]) -> str:
     """Python code that runs a command with these options."""
-    where = f"{experiment.name}/{command.name}"
-    if where in FUNCTIONS:
-        head, function = "import groundswell", f"groundswell.{FUNCTIONS[where]}"
+    if command.function:
+        head, function = "import groundswell", f"groundswell.{command.function}"
     else:
         built_in = experiment.name in EXPERIMENTS
         found = f"experiment_named({experiment.name!r})" if built_in else "experiment"

@@ -169,6 +169,10 @@ class Command:
     """Whether the REST API can start it."""
     labelling: Labelling | None = None
     """How people label the results of its runs; None if they cannot."""
+    spelled: str = ""
+    """Its words on the command line, if they are not its name: `mutate train`."""
+    function: str = ""
+    """The function of `groundswell` that runs it. Commands without one are called with `as_function`."""
 
     @property
     def keeps_folder(self) -> bool:

@@ -40,6 +40,7 @@ from groundswell.web.services import Here, Limit, Offset, Services
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
+ACTIVE: tuple[Status, ...] = ("pending", "running")
 REPORT_TYPES = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 
@@ -392,13 +393,18 @@ def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response
 def state_of(here: Services, record: RunRecord) -> Status:
     """The status to show. A run counts as running until its follow-up work is done, such as storing entities."""
     status = here.store.runs.state(record)
-    return "running" if status not in ("pending", "running") and here.background.works_on(record.id) else status
+    return "running" if status not in ACTIVE and here.background.works_on(record.id) else status
+
+
+def is_active(here: Services, record: RunRecord) -> bool:
+    """Whether a run is being worked on, or waits for its turn."""
+    return state_of(here, record) in ACTIVE
 
 
 def is_over(record: RunRecord, status: Status) -> bool:
     """Whether no server will resume a run by itself."""
     waits = status == "interrupted" and bool(record.options.get("unattended"))
-    return status not in ("running", "pending") and not waits
+    return status not in ACTIVE and not waits
 
 
 def _shown(here: Services, record: RunRecord) -> RunShown:

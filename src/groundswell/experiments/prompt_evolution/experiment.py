@@ -343,6 +343,6 @@ class EvolutionResults(Results):
 
 experiment = Experiment(
     "prompt-evolution",
-    [Command("evolve", Evolve, [evolve], prepare, EvolutionResults, prefix="evolution")],
+    [Command("evolve", Evolve, [evolve], prepare, EvolutionResults, prefix="evolution", function="evolve")],
     about="Evolve a prompt, and measure it on a held-out test.",
 )

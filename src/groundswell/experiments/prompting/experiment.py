@@ -317,8 +317,8 @@ def _writer(held: Store, out: str) -> str | None:
 experiment = Experiment(
     "prompting",
     [
-        Command("ask", Ask, [ask_models], prepare_ask, AskResults, named=False),
-        Command("map", Map, [map_rows], prepare_map, MapResults, over_http=False),
+        Command("ask", Ask, [ask_models], prepare_ask, AskResults, named=False, function="ask"),
+        Command("map", Map, [map_rows], prepare_map, MapResults, over_http=False, function="map"),
     ],
     about="Send one prompt to several models, or one prompt for every row of a table.",
 )

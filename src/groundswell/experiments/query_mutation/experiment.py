@@ -287,8 +287,25 @@ class TrainingResults(MutationResults):
 experiment = Experiment(
     "query-mutation",
     [
-        Command("train", Train, [train], prepare_train, TrainingResults, prefix="mutation"),
-        Command("evaluate", Evaluate, [evaluate], prepare_evaluate, MutationResults, prefix="mutation-tried"),
+        Command(
+            "train",
+            Train,
+            [train],
+            prepare_train,
+            TrainingResults,
+            prefix="mutation",
+            spelled="mutate train",
+            function="mutate",
+        ),
+        Command(
+            "evaluate",
+            Evaluate,
+            [evaluate],
+            prepare_evaluate,
+            MutationResults,
+            prefix="mutation-tried",
+            spelled="mutate evaluate",
+        ),
     ],
     about="Train a policy that rewords queries until a guarded model reveals a planted dummy secret.",
 )

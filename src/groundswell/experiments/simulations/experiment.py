@@ -355,6 +355,16 @@ def _batch_named(held: Store, name: str) -> RunRecord:
 
 experiment = Experiment(
     "simulations",
-    [Command("simulate", Simulate, [simulate, converse], prepare, SimulationResults, prefix="simulations")],
+    [
+        Command(
+            "simulate",
+            Simulate,
+            [simulate, converse],
+            prepare,
+            SimulationResults,
+            prefix="simulations",
+            function="simulate",
+        )
+    ],
     about="Conversations between entities with attributes, and questionnaires about them.",
 )

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import time
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
-import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from groundswell.experiments.simulations.catalogue import ENTITY
 from groundswell.experiments.simulations.entities import LONGEST_NAME, Entity, EntityType
 from groundswell.experiments.simulations.templates import template, templates
-from groundswell.web.dashboard.pages import page
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, indented, page, with_query
 from groundswell.web.entity_requests import PathId
 from groundswell.web.services import Here, Offset, Services
 
 router = APIRouter(include_in_schema=False)
 
-AT_ONCE = 50
 TypeId = Annotated[str, Query(max_length=64)]
 MOST_TYPES = 500
 NEW_TYPE = {
@@ -44,7 +41,8 @@ async def entities(
 ) -> Response:
     """All entities, with a search."""
     type_ = entity_type_id or None
-    query = {"q": q, "entity_type_id": entity_type_id or ""}
+    query = {"q": q, "entity_type_id": entity_type_id}
+    total = here.catalogue.count_entities(type_, q.strip())
     return page(
         here,
         request,
@@ -52,12 +50,12 @@ async def entities(
         title="Entities",
         active="entities",
         rows=here.catalogue.entities(AT_ONCE, offset, type_, q.strip()),
-        total=here.catalogue.count_entities(type_, q.strip()),
-        offset=offset,
-        at_once=AT_ONCE,
+        total=total,
+        pages=Pager(
+            total, offset, lambda at: with_query("/entities", [*query.items(), ("offset", at)]), "Earlier", "Later"
+        ),
         query=query,
         types={each.id: each for each in here.catalogue.types(MOST_TYPES)},
-        address=lambda at: f"/entities?{urlencode({**{k: v for k, v in query.items() if v}, 'offset': at})}",
     )
 
 
@@ -112,7 +110,7 @@ async def new_type(
     here: Here, request: Request, template_name: Annotated[str, Query(alias="template", max_length=LONGEST_NAME)] = ""
 ) -> Response:
     """The form of a new type, which begins with a template or an example."""
-    text = _json(msgspec.to_builtins(template(template_name)) if template_name else NEW_TYPE)
+    text = indented(template(template_name) if template_name else NEW_TYPE)
     values: dict[str, Any] = {"type": None, "text": text, "send": "POST /api/entity-types"}
     return page(here, request, "entity_type_form.html", title="New entity type", active="entities", **values)
 
@@ -131,7 +129,7 @@ async def edit_type(here: Here, request: Request, entity_type_id: PathId) -> Res
     found = here.catalogue.type(entity_type_id)
     values: dict[str, Any] = {
         "type": found,
-        "text": _json(msgspec.to_builtins(found)),
+        "text": indented(found),
         "send": f"PUT /api/entity-types/{found.id}",
     }
     return page(here, request, "entity_type_form.html", title=f"Edit {found.name}", active="entities", **values)
@@ -143,13 +141,9 @@ def _form(here: Services, request: Request, found: Entity | None, type_: EntityT
     title = "New entity" if found is None else f"Edit {found.name}"
     named = set() if type_ is None else {each.name for each in type_.dimensions}
     rest = {} if found is None else {name: value for name, value in found.attributes.items() if name not in named}
-    free = _json(rest) if rest else ""
+    free = indented(rest) if rest else ""
     return page(here, request, "entity_form.html", title=title, active="entities", free=free, **values)
 
 
 def _type_of(here: Services, found: Entity) -> EntityType | None:
     return here.catalogue.types_by_id([found.entity_type_id or ""]).get(found.entity_type_id or "")
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

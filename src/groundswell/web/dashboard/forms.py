@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from groundswell.experiments.experiment import Command
 from groundswell.experiments.options import COMMON, LIMITS, REQUIRED, Field, RunChoices, fields_of
+from groundswell.web.dashboard.pages import indented
 from groundswell.web.experiments import options_schema
 
 Kind = Literal[
@@ -55,7 +54,7 @@ class Input(NamedTuple):
     @property
     def json(self) -> str:
         """The value as JSON."""
-        return "" if self.value is None else _json(self.value)
+        return "" if self.value is None else indented(self.value)
 
 
 class Section(NamedTuple):
@@ -237,7 +236,3 @@ def _title(schema: Schema, inner: Schema) -> str:
     if "title" in found:
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found["title"]).capitalize()
     return TITLES.get(found.get("type", ""), "JSON")
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

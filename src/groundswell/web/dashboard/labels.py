@@ -15,13 +15,12 @@ from groundswell.engine.records import RunRecord
 from groundswell.experiments.experiment import experiment_named, experiment_names
 from groundswell.experiments.labelling import LONGEST_READER, RunLabels, check_reader, find_labels, labels_of
 from groundswell.reporting.blocks import without_drawings
-from groundswell.web.dashboard.pages import page
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, page, with_query
 from groundswell.web.labels import item_shown, report_of, shown, task_of
 from groundswell.web.services import Here, Offset
 
 router = APIRouter(include_in_schema=False)
 
-AT_ONCE = 50
 Reader = Annotated[str, Query(max_length=LONGEST_READER)]
 
 
@@ -53,12 +52,9 @@ async def labels(
         title="Labels",
         active="labels",
         rows=[RunRow(record, found.get(record.id)) for record in records] if chosen else [],
-        total=total,
-        offset=offset,
-        at_once=AT_ONCE,
+        pages=Pager(total, offset, lambda at: with_query("/labels", [*query.items(), ("offset", at)])),
         query=query,
         experiments=names,
-        address=lambda at: f"/labels?{urlencode({**{k: v for k, v in query.items() if v}, 'offset': at})}",
     )
 
 

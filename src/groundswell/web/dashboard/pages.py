@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
+import msgspec
 from fastapi import APIRouter, Request
 from jinja2 import Environment, FunctionLoader
 from starlette.responses import HTMLResponse, Response
@@ -36,6 +38,8 @@ POLICY = (
 """Only scripts of this server. Styles may be inline: charts set theirs with scripts."""
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 THEMES = ("light", "dark")
+AT_ONCE = 50
+"""The number of rows of a list on one page."""
 
 
 def page(here: Services, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -58,6 +62,42 @@ def part(name: str, macro: str, *values: Any) -> str:
     """A part of a page: what a macro of a template returns."""
     module = environment().get_template(name).module
     return str(getattr(module, macro)(*values))
+
+
+class Pager(NamedTuple):
+    """Links from one page of a list to the previous and the next one. `address` makes the address of an offset."""
+
+    total: int
+    offset: int
+    address: Callable[[int], str]
+    back: str = "Newer"
+    forward: str = "Older"
+
+    @property
+    def end(self) -> int:
+        """How many rows there are up to the end of this page."""
+        return min(self.offset + AT_ONCE, self.total)
+
+    @property
+    def previous(self) -> str:
+        """The address of the previous page; empty on the first one."""
+        return self.address(max(0, self.offset - AT_ONCE)) if self.offset else ""
+
+    @property
+    def next(self) -> str:
+        """The address of the next page; empty on the last one."""
+        return self.address(self.end) if self.end < self.total else ""
+
+
+def with_query(path: str, query: Iterable[tuple[str, Any]]) -> str:
+    """An address with the parameters that are not empty."""
+    given = urlencode([(name, value) for name, value in query if value not in ("", 0)])
+    return f"{path}?{given}" if given else path
+
+
+def indented(value: Any) -> str:
+    """A value as JSON that people can read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 @cache

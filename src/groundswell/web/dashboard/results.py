@@ -12,7 +12,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.records import RunRecord
 from groundswell.errors import GroundswellError
 from groundswell.experiments.experiment import command_of_run, results_of
 from groundswell.reporting.blocks import PARTS, Block, Figure, Part, Report, Table, cells_as_columns
@@ -24,14 +24,13 @@ from groundswell.web.dashboard.pages import page, part
 from groundswell.web.downloads import MEDIA
 from groundswell.web.envelope import ApiError
 from groundswell.web.report_cache import ReadyReport
-from groundswell.web.runs import state_of
+from groundswell.web.runs import ACTIVE, is_active, state_of
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
 log = logging.getLogger("groundswell.web")
 
 PREPARING = "Preparing the report…"
-UNENDED: tuple[Status, ...] = ("pending", "running")
 
 
 class ShownReport(NamedTuple):
@@ -52,14 +51,13 @@ class ShownReport(NamedTuple):
 async def results(here: Here, request: Request, run_id: str) -> Response:
     """The report of a run, or what is missing until there is one."""
     record = here.run(run_id)
-    status, ready = state_of(here, record), False
+    status, name, version = state_of(here, record), report_name(record), report_version(record)
+    ready = False
     if has_report(here, record):
-        here.reports.want(_name(record), _version(record), partial(_built, here, record))
-        ready = (
-            here.reports.version(_name(record)) == _version(record) and here.reports.outcome(_name(record)) is not None
-        )
+        here.reports.want(name, version, partial(_built, here, record))
+        ready = here.reports.version(name) == version and here.reports.outcome(name) is not None
     shown = "?shown=true" if ready else ""
-    over = ready and status not in UNENDED
+    over = ready and status not in ACTIVE
     return page(
         here,
         request,
@@ -79,14 +77,14 @@ async def stream(here: Here, run_id: str, shown: bool = False) -> Response:
 
     def look() -> events.Moment:
         record = here.run(run_id)
-        if has_report(here, record) and here.reports.version(_name(record)) is None:
-            here.reports.want(_name(record), _version(record), partial(_built, here, record))
+        if has_report(here, record) and here.reports.version(report_name(record)) is None:
+            here.reports.want(report_name(record), report_version(record), partial(_built, here, record))
         parts = _parts(here, record)
         if shown:
             del parts["report"]
-        over = state_of(here, record) not in UNENDED
+        over = not is_active(here, record)
         return events.Moment(
-            parts, over and (not has_report(here, record) or here.reports.outcome(_name(record)) is not None)
+            parts, over and (not has_report(here, record) or here.reports.outcome(report_name(record)) is not None)
         )
 
     return events.part_stream(here, f"results {run_id} {shown}", look)
@@ -108,14 +106,14 @@ def has_report(here: Services, record: RunRecord) -> bool:
     """Whether there is a report now. A run that no known experiment analyses has the default report at its end."""
     if results_of(record, Path()).has_report(record):
         return True
-    return command_of_run(record) is None and state_of(here, record) not in UNENDED and record.counters.settled > 0
+    return command_of_run(record) is None and not is_active(here, record) and record.counters.settled > 0
 
 
-def _name(record: RunRecord) -> str:
+def report_name(record: RunRecord) -> str:
     return f"run {record.id}"
 
 
-def _version(record: RunRecord) -> Hashable:
+def report_version(record: RunRecord) -> Hashable:
     return record.updated_at, record.status, record.counters.settled
 
 
@@ -123,18 +121,18 @@ async def _report(here: Services, run_id: str) -> ReadyReport:
     record = here.run(run_id)
     if not has_report(here, record):
         raise ApiError(409, f"run {run_id} has no results yet")
-    return await here.reports.get(_name(record), _version(record), partial(_built, here, record))
+    return await here.reports.get(report_name(record), report_version(record), partial(_built, here, record))
 
 
 def _parts(here: Services, record: RunRecord) -> dict[str, str]:
     """The parts of the page that change."""
     status = state_of(here, record)
     if not has_report(here, record):
-        state = part("report_parts.html", "waiting", record, status, status in UNENDED)
+        state = part("report_parts.html", "waiting", record, status, status in ACTIVE)
         return {"report": state, "fresh": ""}
-    html = report_part(here, _name(record))
-    stale = here.reports.version(_name(record)) not in (None, _version(record))
-    return {"report": html, "fresh": part("report_parts.html", "fresh", status in UNENDED, stale)}
+    html = report_part(here, report_name(record))
+    stale = here.reports.version(report_name(record)) not in (None, report_version(record))
+    return {"report": html, "fresh": part("report_parts.html", "fresh", status in ACTIVE, stale)}
 
 
 def report_part(here: Services, name: str) -> str:

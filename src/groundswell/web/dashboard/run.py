@@ -148,7 +148,7 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
         over=over,
         has_report=has_report(here, record),
         parent=record.parent if access == ALL else None,
-        settings=_indented(record.settings),
+        settings="" if record.settings is None else msgspec.json.format(record.settings, indent=2),
         start_again=start_again(record),
     )
 
@@ -156,10 +156,6 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
 def _clock(at: float) -> str:
     """The time of day on the server."""
     return time.strftime("%H:%M:%S", time.localtime(at))
-
-
-def _indented(settings: str | None) -> str:
-    return "" if settings is None else msgspec.json.format(settings.encode(), indent=2).decode()
 
 
 def _budget(record: RunRecord) -> list[tuple[float, str, str]]:

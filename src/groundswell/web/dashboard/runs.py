@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, NamedTuple
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -15,13 +14,12 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.summary import summarise
 from groundswell.reporting.progress import Reading
 from groundswell.web import events
-from groundswell.web.dashboard.pages import page, part
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, page, part, with_query
 from groundswell.web.runs import shown_driver, state_of
 from groundswell.web.services import Here, Offset, Services
 
 router = APIRouter(include_in_schema=False)
 
-AT_ONCE = 50
 Text = Annotated[str, Query(max_length=200)]
 STATUSES: tuple[Status, ...] = ("pending", "running", "completed", "partial", "stopped", "interrupted", "failed")
 UNSETTLED: tuple[Status, ...] = ("pending", "running", "interrupted")
@@ -50,16 +48,11 @@ class RunRow(NamedTuple):
 
 
 class FoundRuns(NamedTuple):
-    """A page of the runs that match a query, and how many match in all."""
+    """A page of the runs that match a query."""
 
     rows: Sequence[RunRow]
-    total: int
-    offset: int
     query: Mapping[str, str]
-
-    def address(self, offset: int) -> str:
-        """The address of another page of the list."""
-        return f"/runs?{urlencode({**self.query, 'offset': offset})}"
+    pages: Pager
 
 
 @router.get("/runs")
@@ -79,7 +72,7 @@ async def runs(
         "runs.html",
         title="Runs",
         active="runs",
-        stream=f"/runs/stream?{urlencode({**found.query, 'offset': offset})}",
+        stream=with_query("/runs/stream", [*found.query.items(), ("offset", offset)]),
         found=found,
         experiments=here.store.runs.experiments(),
         statuses=STATUSES,
@@ -110,7 +103,8 @@ def _found(here: Services, text: str, experiment: str, status: str, offset: int)
         wanted = [each for each in STATUSES if each == status]
         found, total = search(statuses=wanted, limit=AT_ONCE, offset=offset)
         some = list(found)
-    return FoundRuns([run_row(here, record) for record in some], total, offset, query)
+    pages = Pager(total, offset, lambda at: with_query("/runs", [*query.items(), ("offset", at)]))
+    return FoundRuns([run_row(here, record) for record in some], query, pages)
 
 
 def run_row(here: Services, record: RunRecord) -> RunRow:

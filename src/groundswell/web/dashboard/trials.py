@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,10 +29,11 @@ from groundswell.reporting.words import clipped, cost, duration
 from groundswell.store.results import Place, TrialFilter, TrialResult, TrialStatus
 from groundswell.web import events
 from groundswell.web.access import SHARED, access_of
-from groundswell.web.dashboard.pages import page, part
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, indented, page, part, with_query
+from groundswell.web.dashboard.results import report_name, report_version
 from groundswell.web.envelope import ApiError
 from groundswell.web.report_cache import ReadyReport
-from groundswell.web.runs import state_of
+from groundswell.web.runs import is_active
 from groundswell.web.services import Here, Offset, Services
 
 router = APIRouter(include_in_schema=False)
@@ -41,7 +41,6 @@ log = logging.getLogger("groundswell.web")
 
 T = TypeVar("T")
 
-AT_ONCE = 50
 STATUSES: tuple[TrialStatus, ...] = ("usable", "missing", "unfinished")
 MAX_INDEXES = 4
 """Number of runs whose transcripts are indexed in memory."""
@@ -165,7 +164,7 @@ def _cache(here: Services) -> TrialCache:
 
 def _transcript_index(here: Services, record: RunRecord) -> TranscriptIndex | None:
     """The index of a run; None while the run has no analysis or still goes on."""
-    if record.analysis is None or _goes_on(here, record):
+    if record.analysis is None or is_active(here, record):
         return None
     indexes = _cache(here).indexes
     found = indexes.pop(record.id, None)
@@ -188,10 +187,6 @@ def _price(here: Services, exchange: Exchange, transport: str) -> float | None:
         return None
 
 
-def _goes_on(here: Services, record: RunRecord) -> bool:
-    return state_of(here, record) in ("running", "pending")
-
-
 def _transcripts(here: Services, record: RunRecord) -> Transcripts | None:
     results = results_of(record, Path())
     return _first_transcripts(results.blocks(results.read(here.store, [record])))
@@ -199,8 +194,8 @@ def _transcripts(here: Services, record: RunRecord) -> Transcripts | None:
 
 def _block_of_report(here: Services, record: RunRecord) -> Transcripts | None:
     """The transcripts of the report that the results page has built, if it is current."""
-    name, version = f"run {record.id}", (record.updated_at, record.status, record.counters.settled)  # as in results.py
-    ready = here.reports.outcome(name) if here.reports.version(name) == version else None
+    name = report_name(record)
+    ready = here.reports.outcome(name) if here.reports.version(name) == report_version(record) else None
     return _first_transcripts(ready.report.blocks) if isinstance(ready, ReadyReport) else None
 
 
@@ -232,8 +227,7 @@ class TrialQuery(NamedTuple):
     def address(self, path: str, **more: Any) -> str:
         """An address with these filters."""
         given = [("q", self.q), ("status", self.status), *(("tag", tag) for tag in self.tags), *more.items()]
-        query = urlencode([(name, value) for name, value in given if value not in ("", 0)])
-        return f"{path}?{query}" if query else path
+        return with_query(path, given)
 
     def filter(self, index: TagIndex | None) -> TrialFilter:
         """The filter for the store. Without an index, no trial is known to have a tag."""
@@ -257,10 +251,7 @@ class Listed(NamedTuple):
     """A page of the list. `indexed` is the number of trials with tags; None without an index."""
 
     rows: Sequence[TrialLine]
-    total: int
-    offset: int
-    earlier: str
-    later: str
+    pages: Pager
     filters: Mapping[str, Sequence[tuple[str, int]]]
     wanted: TrialQuery
     busy: bool
@@ -292,7 +283,7 @@ async def trials(
         await asyncio.wait([index.start_tags(here)], timeout=INDEX_WAIT_SECONDS)
     tags, busy = (None, False) if index is None else (index.tags, index.tags_busy)
     listed = await here.heavy(lambda: _listed(here, record, wanted, offset, tags, busy))
-    live = listed.busy or _goes_on(here, record)
+    live = listed.busy or is_active(here, record)
     return page(
         here,
         request,
@@ -326,7 +317,7 @@ async def list_stream(
         record = here.run(run_id)
         index = _transcript_index(here, record)
         tags, busy = (None, False) if index is None else (index.tags, index.tags_busy)
-        goes_on = _goes_on(here, record)
+        goes_on = is_active(here, record)
         now = (msgspec.json.encode((record.updated_at, record.counters, goes_on)), busy)
         if now != seen:  # the search is slow, so it is repeated only after a change
             listed = _listed(here, record, wanted, offset, tags, busy)
@@ -344,10 +335,7 @@ def _listed(
     path = f"/runs/{record.id}/trials"
     return Listed(
         [_line(record, each, wanted, index) for each in found],
-        total,
-        offset,
-        wanted.address(path, offset=max(0, offset - AT_ONCE)) if offset else "",
-        wanted.address(path, offset=offset + AT_ONCE) if offset + AT_ONCE < total else "",
+        Pager(total, offset, lambda at: wanted.address(path, offset=at), "Earlier", "Later"),
         {} if index is None else index.filters,
         wanted,
         busy,
@@ -454,7 +442,7 @@ async def trial(
     forkable = record.driver is not None and access_of(request.scope) != SHARED
     shown = await asyncio.to_thread(_shown, here, record, found, block, forkable)
     place = here.store.results(record).place(wanted.filter(tags), found.row.id)
-    live = block_busy or (found.status == "unfinished" and _goes_on(here, record))
+    live = block_busy or (found.status == "unfinished" and is_active(here, record))
     return page(
         here,
         request,
@@ -483,7 +471,7 @@ async def trial_stream(here: Here, request: Request, run_id: str, key: str) -> R
         shown = _shown(here, record, found, block, forkable and record.driver is not None)
         parts = {name: part("trial_parts.html", name, shown) for name in ("title", "talk", "facts")}
         busy = index is not None and index.block_busy
-        return events.Moment(parts, not busy and (found.status != "unfinished" or not _goes_on(here, record)))
+        return events.Moment(parts, not busy and (found.status != "unfinished" or not is_active(here, record)))
 
     return events.part_stream(here, f"trial {run_id} {key!r} {forkable}", look)
 
@@ -510,21 +498,17 @@ def _text(
     here: Services, record: RunRecord, found: TrialResult, block: Transcripts | None, part: Part, at: str
 ) -> str | None:
     if part == "spec":
-        return _pretty(json.loads(found.spec_json))
+        return msgspec.json.format(found.spec_json, indent=2)
     if part == "result":
-        return None if found.result_json is None else _pretty(json.loads(found.result_json))
+        return None if found.result_json is None else msgspec.json.format(found.result_json, indent=2)
     if part == "exchange":
         said = StoredRun(record, here.store.results(record)).transcript(found.key).exchanges
-        return next((_pretty(msgspec.to_builtins(each._asdict())) for each in said if each.path == at), None)
+        return next((indented(each._asdict()) for each in said if each.path == at), None)
     item, _ = _item(here, record, found, block)
     if not at.isdecimal() or int(at) >= len(item.messages):
         return None
     message = item.messages[int(at)]
     return (message.text if part == "message" else message.thought)[LONGEST:]
-
-
-def _pretty(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _find(here: Services, record: RunRecord, key: str) -> TrialResult:
