@@ -13,7 +13,7 @@ from groundswell.cli.app import app
 from groundswell.cli.commands import Command as CommandOfCli
 from groundswell.cli.experiments import configured
 from groundswell.cli.lazy import OPTIONS
-from groundswell.experiments.copies import FUNCTIONS, called, command_line, copies, curl, flag_words, python, toml
+from groundswell.experiments.copies import called, command_line, copies, curl, flag_words, python, toml
 from groundswell.experiments.experiment import EXPERIMENTS, Command, Experiment, experiment_named
 from groundswell.experiments.options import RunChoices, build, collect, fields_of
 from groundswell.experiments.python import Function
@@ -147,8 +147,9 @@ def test_every_built_in_command_has_the_words_and_functions_that_exist() -> None
     assert all_of_them == words
     import groundswell
 
-    for where, name in FUNCTIONS.items():
-        assert getattr(groundswell, name).command is described(where)[1]
+    for name in EXPERIMENTS:
+        for command in experiment_named(name).commands:
+            assert not command.function or getattr(groundswell, command.function).command is command
 
 
 def test_an_experiment_of_the_user_is_called_by_its_file() -> None:
