@@ -15,7 +15,7 @@ demo: $(MODEL)
 	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 5 \
 		--name demo --store demo.db --out results/demo
 
-# Test every behaviour once.
+# Test nearly every behaviour once, in a few minutes.
 test: $(MODEL)
 	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not campaign"
 

@@ -10,8 +10,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from uuid import uuid4
 
+import httpx._transports.default as httpx_transports
 import pytest
 from hypothesis import settings
 
@@ -87,6 +89,14 @@ def _same_handlers_afterwards() -> Iterator[None]:
     for number in HANDLED:
         signal.signal(number, before[number])
     assert after == before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_tls_context() -> Iterator[None]:
+    """Let all clients of tests share one TLS context. Reading the certificates takes 80 ms for each client."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx_transports, "create_ssl_context", cache(httpx_transports.create_ssl_context))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -201,7 +201,8 @@ def loaded(tree: ast.AST) -> Iterator[str]:
 
 
 def test_one_module_alone_reads_and_writes_tables() -> None:
-    found = {module_name(path) for path in MODULES if TABLES & set(loaded(parsed(path)))}
+    named = [path for path in MODULES if any(name in path.read_text() for name in TABLES)]  # parsing all takes long
+    found = {module_name(path) for path in named if TABLES & set(loaded(parsed(path)))}
     assert found == {"store.tables", "transports.weights"}  # the latter reads the RECORD of a wheel
 
 
@@ -327,7 +328,8 @@ def html_in(tree: ast.Module) -> list[str]:
 
 def test_html_is_made_in_reports_and_pages_alone() -> None:
     others = [path for path in MODULES if not module_name(path).startswith(("reporting", "web.dashboard"))]
-    assert {module_name(path) for path in others if html_in(parsed(path))} == NOT_OURS
+    named = [path for path in others if re.search("</|html", path.read_text())]
+    assert {module_name(path) for path in named if html_in(parsed(path))} == NOT_OURS
 
 
 def test_html_that_is_made_elsewhere_is_found() -> None:

@@ -48,9 +48,10 @@ class CommandLine:
 def _own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Modules that a test wrote, as users do, are that test's: another's of the same name is another module."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
     yield
-    for name, module in [*sys.modules.items()]:
-        if (getattr(module, "__file__", None) or "").startswith(f"{tmp_path}/"):
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(f"{tmp_path}/"):
             del sys.modules[name]
 
 

@@ -141,6 +141,7 @@ PLAY = ["play", "-m", "emulated/keeper", "-n", "200", "--messages", "4"]
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("words", [EVOLVE, PLAY], ids=["evolve", "play"])
+@pytest.mark.slow
 def test_a_pilot_is_the_beginning_of_the_run(cli: CommandLine, words: list[str]) -> None:
     before = cli.json(*words, "--estimate")
     assert before["measured"] is None
@@ -175,6 +176,7 @@ def test_a_pilot_is_offered_and_described(cli: CommandLine) -> None:
     assert "these requests are not paid for again" in told
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_small_has_no_pilot(cli: CommandLine) -> None:
     words = ["play", "-m", "emulated/keeper", "-n", "20", "--messages", "4"]
     assert cli.json(*words, "--estimate")["pilot"] is None

@@ -167,6 +167,7 @@ def helper(request):
 
 
 @pytest.mark.usefixtures("at_home")
+@pytest.mark.slow
 def test_the_texts_of_a_program_of_ones_own(cli: CommandLine) -> None:
     rows = [{"question": f"Twice {n}?", "answer": str(2 * n)} for n in range(1, 41)]
     Path("twice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -78,6 +78,7 @@ def test_a_command_that_is_misspelt_is_guessed(cli: CommandLine) -> None:
 
 
 class TestConfiguration:
+    @pytest.mark.slow
     def test_it_is_printed_whole_and_gives_the_same_run(self, cli: CommandLine, tmp_path: Path) -> None:
         Path("words.txt").write_text("saffron trellis mandolin\nharbour lantern\n")
         printed = cli(*PLAY, "--secrets", "words.txt", "--seed", "7", "--print-config").stdout
@@ -134,6 +135,7 @@ def test_a_wrong_setting_is_told_as_json_too(cli: CommandLine) -> None:
 
 
 class TestFolder:
+    @pytest.mark.slow
     def test_a_run_that_is_resumed_writes_where_it_was(self, cli: CommandLine) -> None:
         first = cli.json(*PLAY, "--out", "mine", "--max-calls", "5", status=3)
         Path("mine/report.html").unlink(missing_ok=True)
@@ -156,6 +158,7 @@ class TestFolder:
         assert list(Path("precious").iterdir()) == []
         assert Path("results", first["name"], "report.html").exists()
 
+    @pytest.mark.slow
     def test_names_that_are_alike_have_folders_of_their_own(self, cli: CommandLine) -> None:
         for name in ("the game", "The Game", "the game"):
             cli(*PLAY, "--name", name)
@@ -163,6 +166,7 @@ class TestFolder:
         assert first == "the-game"
         assert other.startswith("The-Game-")
 
+    @pytest.mark.slow
     def test_a_name_of_several_lines_is_one_line_of_the_configuration(self, cli: CommandLine) -> None:
         run = cli.json(*PLAY, "--name", "one\ntwo", "--out", "mine")
         assert tomllib.loads(Path("mine/config.toml").read_text())["interactions"] == 6

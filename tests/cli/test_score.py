@@ -70,6 +70,7 @@ def test_the_same_command_continues_the_same_run_and_its_configuration_repeats_i
     assert cli.json("runs", "report", first["name"])["analysis"] == first["analysis"]
 
 
+@pytest.mark.slow
 def test_labels_add_agreement_and_corrected_rates(cli: CommandLine) -> None:
     found = cli.json("score", str(EXAMPLE), "--labels", str(EXAMPLE))["analysis"]["agreement"]
     assert (found["conversations"], found["messages"], found["sides"]) == (5, 14, 10)

@@ -45,6 +45,7 @@ def test_a_driver_that_breaks_in_one_of_two_rehearsals_is_estimated_by_the_other
     assert any("one of two rehearsals of half_needy failed (ZeroDivisionError" in each for each in found.assumptions)
 
 
+@pytest.mark.slow
 def test_a_driver_without_end_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stand_in, "MOST_TRIALS", 120_000)
     with pytest.raises(RunError, match=r"boundless cannot be estimated.*more than 120,000 trials"):

@@ -94,6 +94,7 @@ def test_what_is_wrong_is_named_as_the_argument_is(options: dict[str, Any], said
     assert said in str(refused.value)
 
 
+@pytest.mark.slow
 def test_files_may_be_named_and_what_is_in_them_may_be_given() -> None:
     Path("words.txt").write_text("saffron trellis mandolin\nharbour lantern\n")
     words = [["saffron", "trellis", "mandolin"], ["harbour", "lantern"]]

@@ -25,6 +25,7 @@ ROUNDED = 0.00005
     ],
     ids=["plain", "schema and judge"],
 )
+@pytest.mark.slow
 def test_the_forecast_holds_what_it_came_to(
     words: list[str], tmp_path: Path, emulator: Threaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ def test_a_run_that_is_being_deleted_cannot_be_resumed(tmp_path: Path) -> None:
         assert "was deleted" in told["message"]
 
 
+@pytest.mark.slow
 def test_clients_that_delete_the_same_batch_wait_together(tmp_path: Path) -> None:
     gated("together")
     with serving(tmp_path, stop_patience=0.01) as api, ThreadPoolExecutor(8) as clients:

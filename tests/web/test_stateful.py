@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.errors import FlakyStrategyDefinition
@@ -26,6 +27,7 @@ BODIES: dict[str, Any] = {
 """What begins something: a random body would be refused, and nothing would follow from it."""
 
 
+@pytest.mark.slow
 def test_sequences_of_calls_are_answered_as_described(api: Api) -> None:
     called: dict[str, int] = {}
     failures: list[Exception] = []

@@ -317,7 +317,7 @@ def _is_imported(where: str) -> bool:
     """Whether the user's own code has imported a module or file. Installed modules and Python's own do not count."""
     if where.endswith(".py"):
         file = str(_absolute(where))
-        modules = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == file]
+        modules = [each for each in list(sys.modules.values()) if getattr(each, "__dict__", {}).get("__file__") == file]
     else:
         modules = [sys.modules[where]] if where in sys.modules else []
     return any(not _is_library(getattr(each, "__file__", None)) for each in modules)

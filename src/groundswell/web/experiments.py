@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from secrets import token_hex
 from typing import Any, cast
 
@@ -15,7 +17,7 @@ from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
 from groundswell.experiments.copies import copies, toml
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
-from groundswell.experiments.options import Given, RunChoices, collect, fields_of
+from groundswell.experiments.options import Given, RunChoices, all_fields, collect, fields_of
 from groundswell.experiments.pilot import estimate_run
 from groundswell.experiments.results import remember_config
 from groundswell.experiments.simulations.batch import Batch, Single
@@ -262,19 +264,24 @@ async def _planned(here: Services, ready: Ready) -> RunRecord:
 
 
 def options_schema(command: Command, template: str = "#/$defs/{name}") -> tuple[dict[str, Any], dict[str, Any]]:
-    """The JSON Schema of all options of a request, and the schemas that it refers to."""
-    kinds: list[Any] = [command.options, RunChoices]
+    """The JSON Schema of all options of a request, and the schemas that it refers to. Do not change them."""
     try:
-        refs, components = msgspec.json.schema_components(kinds, ref_template=template)
+        return _schema_of(command.options, template)
     except TypeError as error:
         raise SettingsError(f"cannot create a JSON Schema for the options of {command.name}: {error}") from error
+
+
+@cache
+def _schema_of(options: type[Any], template: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    kinds: list[Any] = [options, RunChoices]
+    refs, components = msgspec.json.schema_components(kinds, ref_template=template)
     parts = [components.pop(each["$ref"].removeprefix(template.partition("{")[0])) for each in refs]
     properties = parts[1]["properties"] | parts[0]["properties"]
-    hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if not one.flag.over_http)}
+    hidden = {*SERVERS_OWN, *(name for name, one in all_fields(options).items() if not one.flag.over_http)}
     schema: dict[str, Any] = {
         "type": "object",
-        "title": command.options.__name__,
-        "description": command.help,
+        "title": options.__name__,
+        "description": inspect.getdoc(options) or "",
         "properties": {name: each for name, each in properties.items() if name not in hidden},
         "required": parts[0].get("required", []),
         "additionalProperties": False,

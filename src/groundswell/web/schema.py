@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ MEANINGS = {
 ALWAYS = (401, 403, 422, 503)
 WITH_BODY = (400, 413, 415)
 
-_types: list[Any] = [Failure]
+_types: dict[Any, None] = {Failure: None}
 _schemas: dict[str, Any] = {}
 
 Responses = dict[int | str, dict[str, Any]]
@@ -36,12 +37,11 @@ TOTAL = {"X-Total-Count": {"description": "Total number of items.", "schema": {"
 
 def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, paged: bool = False) -> Responses:
     """The declaration of a success response with data of a type."""
-    _types.append(kind)
-    data = msgspec.json.schema_components([kind], ref_template=REF)[0][0]
+    _types[kind] = None
     schema = {
         "type": "object",
         "required": ["status", "data"],
-        "properties": {"status": {"const": "success"}, "data": data},
+        "properties": {"status": {"const": "success"}, "data": _reference(kind)},
     }
     content: dict[str, Any] = {"schema": schema}
     if example is not None:
@@ -50,6 +50,12 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
     if paged:
         response["headers"] = TOTAL
     return {status: response}
+
+
+@cache
+def _reference(kind: Any) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.schema_components([kind], ref_template=REF)[0][0]
+    return found
 
 
 def component(name: str, schema: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def declare(app: FastAPI) -> None:
                 routes=app.routes,
                 tags=app.openapi_tags,
             )
-            shown = msgspec.json.schema_components(_types, ref_template=REF)[1]
+            shown = msgspec.json.schema_components(list(_types), ref_template=REF)[1]
             schemas = found.setdefault("components", {}).setdefault("schemas", {})
             schemas.update({**shown, **_schemas})
             app.openapi_schema = found

@@ -69,6 +69,7 @@ def rendered(about: Evolved) -> list[str]:
     return [page_of(report), markdown_of(report), text, msgspec.json.encode(plain(report)).decode()]
 
 
+@pytest.mark.slow
 def test_a_rich_run_has_every_block_and_all_of_them_render() -> None:
     about = evolved(whole())
     report = report_of(about)

@@ -99,6 +99,7 @@ def test_a_search_uses_most_of_a_large_budget(tmp_path: Path, racing: bool) -> N
     assert 1_500 < asked_before_the_test(model) <= 2_000
 
 
+@pytest.mark.slow
 def test_every_search_has_the_budget(tmp_path: Path) -> None:
     given = changed(stops=Stops(asks=300), baselines=("random", "best_of_n"))
     model = Emulated(3)

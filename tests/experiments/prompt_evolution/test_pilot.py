@@ -83,6 +83,7 @@ def estimated(settings: Evolution, store: Path | None = None) -> Bill:
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.slow
 def test_after_a_pilot_the_range_is_narrow_and_contains_the_run(tmp_path: Path, name: str, seed: int) -> None:
     settings, model, store = SETTINGS[name], Wordy(), tmp_path / "runs.db"
     before = estimated(settings)

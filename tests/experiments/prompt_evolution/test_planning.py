@@ -9,6 +9,7 @@ from random import Random
 from statistics import fmean
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -224,6 +225,7 @@ def test_births_requests_and_gains_are_recorded_by_operator(tmp_path: Path) -> N
     assert sum(each.gain for each in records.values()) > 0
 
 
+@pytest.mark.slow
 def test_parents_are_evaluated_on_more_problems_than_others(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(
         SMALL, problems=PROBLEMS, baselines=(), max_generations=None, stops=Stops(asks=2_000), max_tokens=12

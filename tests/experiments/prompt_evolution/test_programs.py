@@ -249,6 +249,7 @@ def test_a_program_without_requests_costs_nothing(tmp_path: Path) -> None:
     assert told(asyncio.run(main())).evolution.members[0].usd == 0
 
 
+@pytest.mark.slow
 def test_requests_of_a_program_that_fails_count(tmp_path: Path) -> None:
     model = Solver()
     settings = settings_for("raises", polish=False, ablation=False)

@@ -58,5 +58,6 @@ def test_other_names_are_not_there() -> None:
         prompt_evolution.Search  # noqa: B018
 
 
+@pytest.mark.slow
 def test_it_is_imported_when_it_is_used() -> None:
     subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=60)

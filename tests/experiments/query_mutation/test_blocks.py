@@ -72,6 +72,7 @@ def test_every_block_is_there_in_its_part(data: ReportData) -> None:
     assert [each.id for each in report_of(data).brief] == ["findings", "rates", "best-mutators"]
 
 
+@pytest.mark.slow
 def test_every_block_renders_everywhere(data: ReportData) -> None:
     report = report_of(data)
     page, markdown, notebook, text = page_of(report), markdown_of(report), notebook_of(report), on_terminal(data)

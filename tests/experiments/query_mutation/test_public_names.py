@@ -70,6 +70,7 @@ def test_other_names_are_not_there() -> None:
         query_mutation.Queries  # noqa: B018
 
 
+@pytest.mark.slow
 def test_most_of_it_needs_no_optional_package() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT], check=True, timeout=60)
 

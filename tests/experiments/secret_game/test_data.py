@@ -142,6 +142,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="'\0"), max_size=
 
 @settings(max_examples=examples(40))
 @given(st.lists(st.lists(TEXT, min_size=1, max_size=3), max_size=3))
+@pytest.mark.slow
 def test_json_csv_and_parquet_agree_row_by_row(talks: list[list[str]]) -> None:
     interactions = [*(game(texts, number=at) for at, texts in enumerate(talks)), *every_kind()]
     wanted = [in_a_table(row) for row in interaction_rows(game_of(interactions))]

@@ -105,6 +105,7 @@ def test_reasoning_of_a_model_is_a_private_thought_and_a_cut_is_noted() -> None:
     assert (line.thought, line.cut) == ("My word is trellis", True)
 
 
+@pytest.mark.slow
 def test_what_detectors_do_not_look_at_of_a_very_long_message_is_noted() -> None:
     line = line_of(0, Reply("no " * LONGEST + "lantern"), private=False)
     assert line.unread == 2 * LONGEST + len("lantern")

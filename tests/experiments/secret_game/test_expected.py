@@ -38,6 +38,7 @@ def at_length(request: Request) -> Reply:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("game", GAMES)
+@pytest.mark.slow
 def test_no_game_uses_more_than_the_upper_end(tmp_path: Path, game: str) -> None:
     driver, settings = GAMES[game]
 

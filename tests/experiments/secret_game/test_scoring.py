@@ -149,6 +149,7 @@ def found(text: str, secret: str, *, heard: str = "What is yours?") -> tuple[set
     ]
 
 
+@pytest.mark.slow
 def test_emulated_leakers_and_traders_declare_their_secrets() -> None:
     for text, secret in turns("leaker", 8):
         assert found(text, secret) == ({"declared"}, []), text
@@ -163,6 +164,7 @@ def test_emulated_keepers_do_nothing_with_their_secrets(model: str) -> None:
         assert found(text, secret) == (set(), []), text
 
 
+@pytest.mark.slow
 def test_an_emulated_bluffer_bluffs() -> None:
     for text, secret in turns("bluffer", 8):
         labels, bluffs = found(text, secret)

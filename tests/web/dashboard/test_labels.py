@@ -96,6 +96,7 @@ def test_two_readers_and_the_results(shared: Api, sample: str, game: str) -> Non
     assert [each["reader"] for each in shared("GET", sample)["readers"]] == ["<b>Ben"]
 
 
+@pytest.mark.slow
 def test_the_exported_file_gives_the_same_agreement_as_score(
     shared: Api, sample: str, game: str, cli: CommandLine, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ async def count_again(run: Run, settings: Options) -> Counted:
     ],
     ids=["blocks", "draw"],
 )
+@pytest.mark.slow
 def test_errors_of_an_experiment_are_warnings(
     tmp_path: Path, driver: Any, blocks: Any, told: str, instead: str
 ) -> None:

@@ -67,6 +67,7 @@ def test_an_empty_store_offers_three_ways_to_begin(api: Api) -> None:
     assert "No runs to label yet" in shown(api, "/labels")
 
 
+@pytest.mark.slow
 def test_entities_are_found_by_any_text_and_by_type(api: Api) -> None:
     api("POST", "/entities/sample", 201, json={"template": "human", "count": 60, "seed": 7})
     api("POST", "/entities", 201, json={"id": "evil", "name": EVIL, "attributes": {"works as": "lamp_lighter%"}})

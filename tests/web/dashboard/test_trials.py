@@ -152,6 +152,7 @@ def test_the_stream_searches_again_only_after_a_change(api: Api, monkeypatch: py
     assert len(calls) > before
 
 
+@pytest.mark.slow
 def test_the_cache_does_not_keep_a_server_alive(tmp_path: Path) -> None:
     with serving(tmp_path) as api:
         run = played(api)
