@@ -1,12 +1,14 @@
 """Screenshots of every page of the dashboard: `python bench/dashboard_screenshots.py [FOLDER]`. About three minutes.
 
-Runs all four experiments with emulated models, starts a server on their store and a run in progress on it, and opens
-every page in Chromium: light and dark, on a desktop and on a phone. Prints everything that a page complains about on
-its console, and exits with 1 if there was anything. The default folder is docs/images/dashboard.
+Runs all four experiments with emulated models, and starts a server on their store. On it are a run in progress and a
+run that waits for a batch, both with an emulated provider, so that they have costs. Opens every page in Chromium: light
+and dark, on a desktop and on a phone. Prints everything that a page complains about on its console, and exits with 1 if
+there was anything. The default folder is docs/images/dashboard.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -18,9 +20,17 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from dashboard import server, started
+from groundswell.emulator.latency import Latency
+from groundswell.emulator.limits import RateLimits
+from groundswell.emulator.server import running
+from groundswell.emulator.settings import BatchTimes, Settings
 from screenshots import IMAGES, reports
 
 SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
+PROVIDER = Settings(
+    limits=RateLimits(requests_per_minute=6_000), latency=Latency(0.4, 0.5), batch=BatchTimes(working=36_000)
+)
+"""A provider that lets runs wait: its rate limit is low, and its batches take hours."""
 COLOURS = 128
 """Colours of a stored image. Pages have few, and the files are a quarter as large."""
 
@@ -35,7 +45,8 @@ def addresses(url: str) -> dict[str, str]:
         "runs": "/runs",
         "run-ended": f"/runs/{game}",
         "results": f"/runs/{game}/results",
-        "results-evolution": f"/runs/{runs['prompt-evolution']}/results",
+        "results-figures": f"/runs/{game}/results#part-figures",
+        "results-evolution": f"/runs/{runs['prompt-evolution']}/results#part-figures",
         "trials": f"/runs/{game}/trials",
         "trial": f"/runs/{game}/trials/{trial}",
         "start": "/start",
@@ -60,7 +71,9 @@ def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) 
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(address)
-    tab.get_by_text("Preparing the report").wait_for(state="hidden")
+    if "/results" in address:
+        tab.locator(".report").first.wait_for()
+        tab.evaluate("document.querySelector(location.hash || 'main').scrollIntoView()")
     tab.wait_for_timeout(3_000 if "/runs/" in address or "/start/" in address or "/compare" in address else 500)
     tab.screenshot(path=image)
     context.close()
@@ -69,22 +82,30 @@ def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) 
     return [each for each in complaints if expected not in each]
 
 
+def photograph(browser: Browser, url: str, images: Path) -> list[str]:
+    """Take the screenshots of all pages, and return what they complained about."""
+    models, complaints = ["openai/gpt-4o-mini", "openai/gpt-4o"], list[str]()
+    started(url, interactions=200, messages=6, models=models, via="batch", name="overnight")
+    live = started(url, interactions=10_000, messages=12, models=models, temperature=0, budget=5, name="live")
+    for pages in ({"run": f"/runs/{live}"}, addresses(url)):
+        for (name, path), screen, scheme in product(pages.items(), SCREENS, ("light", "dark")):
+            image = images / f"{name}-{screen}-{scheme}.png"
+            said = take(browser, f"{url}{path}", image, screen, scheme)
+            complaints += [f"{image.name}: {each}" for each in said]
+        httpx.post(f"{url}/api/runs/{live}/cancel")  # it would slow the other pages down
+    return complaints
+
+
 def main() -> None:
     images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES / "dashboard"
     images.mkdir(parents=True, exist_ok=True)
-    complaints = []
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         reports(Path(place))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        with server(Path(place) / "groundswell.db") as (url, _):
-            models = ["emulated/leaker:0.3", "emulated/keeper"]
-            live = started(url, interactions=10_000, messages=12, models=models, budget=5, name="live")
-            for pages in ({"run": f"/runs/{live}"}, addresses(url)):
-                for (name, path), screen, scheme in product(pages.items(), SCREENS, ("light", "dark")):
-                    image = images / f"{name}-{screen}-{scheme}.png"
-                    said = take(browser, f"{url}{path}", image, screen, scheme)
-                    complaints += [f"{image.name}: {each}" for each in said]
-                httpx.post(f"{url}/api/runs/{live}/cancel")  # it would slow the other pages down
+        with running(PROVIDER) as provider:
+            os.environ |= {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "emulated"}
+            with server(Path(place) / "groundswell.db") as (url, _):
+                complaints = photograph(browser, url, images)
         browser.close()
     print(f"{len(list(images.glob('*.png')))} screenshots in {images}")
     if complaints:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from uuid import uuid4
 
+import httpx
 import httpx._transports.default as httpx_transports
 import pytest
 from hypothesis import settings
@@ -95,7 +96,7 @@ def _same_handlers_afterwards() -> Iterator[None]:
 def _one_tls_context() -> Iterator[None]:
     """Let all clients of tests share one TLS context. Reading the certificates takes 80 ms for each client."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(httpx_transports, "create_ssl_context", cache(httpx_transports.create_ssl_context))
+        patch.setattr(httpx_transports, "create_ssl_context", cache(httpx.create_ssl_context))
         yield
 
 

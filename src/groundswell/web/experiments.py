@@ -265,14 +265,15 @@ async def _planned(here: Services, ready: Ready) -> RunRecord:
 
 def options_schema(command: Command, template: str = "#/$defs/{name}") -> tuple[dict[str, Any], dict[str, Any]]:
     """The JSON Schema of all options of a request, and the schemas that it refers to. Do not change them."""
+    options: Any = command.options
     try:
-        return _schema_of(command.options, template)
+        return _schema_of(options, template)
     except TypeError as error:
         raise SettingsError(f"cannot create a JSON Schema for the options of {command.name}: {error}") from error
 
 
 @cache
-def _schema_of(options: type[Any], template: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _schema_of(options: Any, template: str) -> tuple[dict[str, Any], dict[str, Any]]:
     kinds: list[Any] = [options, RunChoices]
     refs, components = msgspec.json.schema_components(kinds, ref_template=template)
     parts = [components.pop(each["$ref"].removeprefix(template.partition("{")[0])) for each in refs]
