@@ -51,7 +51,7 @@ def _own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(f"{tmp_path}/"):
+        if (getattr(sys.modules[name], "__dict__", {}).get("__file__") or "").startswith(f"{tmp_path}/"):
             del sys.modules[name]
 
 

@@ -70,6 +70,7 @@ def test_alone_and_in_pairs_by_what_was_named(cli: CommandLine) -> None:
     assert found["contrast"]["differ"] == {"interaction_size": [1, 2]}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     simulated(cli, "one", 1)
     Path("sheet.json").write_text(json.dumps(SHEET[2:]))
@@ -85,6 +86,7 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     assert f"{single} is not a simulation batch" in cli("contrast", "one", single, status=2).stderr
 
 
+@pytest.mark.slow
 def test_an_attribute_that_nobody_has_is_told_by_its_flag(cli: CommandLine) -> None:
     simulated(cli, "one", 1)
     simulated(cli, "other", 1, "--method", "narrator")

@@ -89,6 +89,7 @@ LONG = {
 
 @pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("words", LONG.values(), ids=LONG)
+@pytest.mark.slow
 def test_the_upper_end_is_what_reply_tokens_allows(cli: CommandLine, words: list[str]) -> None:
     (cli.folder / "t.csv").write_text("word\na\nb\n")
     people: list[dict[str, Any]] = [

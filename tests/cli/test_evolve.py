@@ -94,6 +94,7 @@ def test_the_same_command_asks_nothing_again(evolved: Evolved) -> None:
     assert len(evolved.cli.json("runs", "list")["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again(evolved: Evolved) -> None:
     found = evolved.cli.json("evolve", "report", "first", "--out", "elsewhere")
     assert found["analysis"] == analysis_in(evolved.folder / "results/first")

@@ -146,6 +146,7 @@ class TestFolder:
         cli("runs", "report", first["run_id"])
         assert Path("mine/report.html").exists()
 
+    @pytest.mark.slow
     def test_a_store_of_somebody_else_names_no_folder_of_ours(self, cli: CommandLine) -> None:
         first = cli.json(*PLAY, "--out", "mine")
         Path("precious").mkdir()

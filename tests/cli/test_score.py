@@ -172,6 +172,7 @@ def test_labelling_asks_in_order_saves_and_continues(cli: CommandLine) -> None:
     assert "1 of 1" in cli("label", "talk.json").stdout, "there is nothing left to ask"
 
 
+@pytest.mark.slow
 def test_weights_make_a_sample_stand_for_all(cli: CommandLine) -> None:
     found = cli("label", str(EXAMPLE), "-n", "4", "--labels", "l.json", "--json", answer="\n" * 50)
     assert json.loads(found.stdout)["labelled"] == 4
@@ -225,6 +226,7 @@ def test_labelling_is_blind(cli: CommandLine) -> None:
         assert word not in asked.replace("labelled", "")
 
 
+@pytest.mark.slow
 def test_a_run_can_be_labelled_and_labels_of_another_source_are_refused(cli: CommandLine) -> None:
     cli.json("score", str(EXAMPLE), "--name", "mine")
     found = cli("label", "mine", "--json", answer="\n" * 50)

@@ -139,6 +139,7 @@ def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine
     assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
 
 
+@pytest.mark.slow
 def test_what_was_named_in_advance_is_told_in_full(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
     done = cli(*line("--questions", "sheet.json", "--by", "town", "--by", "age", "--out", "mine", count=15))
@@ -194,6 +195,7 @@ def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: Co
     assert len({run["name"] for run in cli.json("runs", "list")["runs"]}) == 3
 
 
+@pytest.mark.slow
 def test_the_configuration_of_a_run_gives_the_same_run_without_the_files_and_the_store(cli: CommandLine) -> None:
     keep(cli.store, PEOPLE)
     Path("scene.txt").write_text("It is late.\nThe fire is low.\n")

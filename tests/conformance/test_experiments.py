@@ -72,6 +72,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.slow
 def test_built_in_experiments(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "remarks.csv").write_text("remark\nhello\ngo away\nthank you\n")

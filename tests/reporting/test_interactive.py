@@ -135,6 +135,7 @@ def check_inert(chart: dict[str, Any]) -> None:
     assert colours <= set(STAND_IN.values()), colours - set(STAND_IN.values())
 
 
+@pytest.mark.slow
 def test_data_points_are_those_of_the_drawing() -> None:
     def draw(canvas: Canvas) -> None:
         axes = canvas.subplots()
@@ -238,6 +239,7 @@ def test_axes_keep_limits_scales_labels_and_legend() -> None:
     assert {each.get("dimensions") for each in models(chart, "BoxZoomTool")} == {"width"}
 
 
+@pytest.mark.slow
 def test_panels_keep_their_arrangement_and_move_together() -> None:
     def draw(canvas: Canvas) -> None:
         for axes in canvas.subplots(2, 3, sharex=True, sharey=True).flat:

@@ -71,6 +71,7 @@ def test_markup_and_formulas_come_back_as_they_are(api: Api) -> None:
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.slow
 def test_pages_of_entities_and_those_of_a_type(town: Api) -> None:
     town("POST", "/entities", 201, json=ANA)
     response = town.http.get("/api/entities", params={"limit": 2, "offset": 3})

@@ -91,6 +91,7 @@ def test_a_rich_run_has_every_block_and_all_of_them_render() -> None:
     assert "[-give-]" in markdown
 
 
+@pytest.mark.slow
 def test_nothing_that_a_model_wrote_runs() -> None:
     for form in rendered(evolved(whole())):
         assert "\x1b" not in form
@@ -180,6 +181,7 @@ def test_a_fitness_of_several_parts_is_no_percentage() -> None:
     assert "%" not in "".join(re.findall("<text.*?</text>", svg))
 
 
+@pytest.mark.slow
 def test_several_models_are_told_apart() -> None:
     settings = msgspec.structs.replace(evolved().settings, models=("one", "two"))
     found = analysis(SCORES)

@@ -362,6 +362,7 @@ def test_what_was_asked_before_a_birth_failed_counts(tmp_path: Path) -> None:
     assert asks["reflect+paraphrase"] == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_always(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, population_size=3, max_generations=1)  # no outage yet
     alone, beside = Deaf(""), Deaf("")

@@ -42,6 +42,7 @@ def told_to_writer(model: Emulated, beginning: str) -> list[str]:
     return [each for each in texts if each.startswith(beginning)]
 
 
+@pytest.mark.slow
 def test_nobody_reflects_without_failures(tmp_path: Path) -> None:
     """The seed fails on some problems, so there are always some; also in random search, whatever comes before."""
     model = Emulated(1)

@@ -191,6 +191,7 @@ def test_the_estimate_counts_the_requests_of_a_program(tmp_path: Path) -> None:
     assert loads["solver"].calls.low <= asked <= loads["solver"].calls.high
 
 
+@pytest.mark.slow
 def test_controllers_and_pipelines_take_texts(tmp_path: Path) -> None:
     problems = settings_for("two_steps").problems
     config = AsyncEvolutionConfig(

@@ -111,6 +111,7 @@ def test_two_at_a_time_pay_once_for_what_both_ask(tmp_path: Path, emulator: Thre
     assert emulator.ledger()["totals"]["paid_again"] == 0
 
 
+@pytest.mark.slow
 def test_of_several_models_the_mean_counts(tmp_path: Path, emulator: Threaded) -> None:
     weak, able = "openai/solver:0.3", "openai/solver:1"
     settings = msgspec.structs.replace(ONE, models=(weak, able), writer="openai/gpt-4o-mini")

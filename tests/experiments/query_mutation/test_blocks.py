@@ -176,6 +176,7 @@ def test_mutators_are_told_as_chance_used_them(uses: tuple[Uses, ...], row: tupl
     assert list(best_mutators_table(Analysis((), (), (), uses, "", 0, "")).rows) == [row]
 
 
+@pytest.mark.slow
 def test_what_failed_is_told_with_its_reason(data: ReportData) -> None:
     assert [tuple(row) for row in table(data, "failures").rows] == [
         ("ppo", "training", "target", "timeout", 2, 2 / 1536, "timeout: took <too> long"),

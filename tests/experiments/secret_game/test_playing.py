@@ -103,6 +103,7 @@ def test_a_run_that_a_budget_ends_tells_of_what_it_has() -> None:
     assert found["usable"] + found["unfinished"] == 50
 
 
+@pytest.mark.slow
 def test_a_run_that_a_budget_ends_in_its_second_cohort_counts_all_that_has_ended() -> None:
     settings = Batch((LEAKER, KEEPER), 400, Table(messages=2), stop_at_width=0.3)
     whole = plain(drive(settings))["stopping"]["cohorts"]

@@ -39,6 +39,8 @@ from groundswell.program.request import Fault, FaultKind
 from groundswell.stats.rates import Paired
 from groundswell.stats.sequential import Betting
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("leaker:0.15", "leaker:0.5", "trader", "hinter")
 AGENTS = tuple(Agent(str(n), "", None, f"emulated/{name}") for n, name in enumerate(NAMES))
 Figures = dict[str, Any]
