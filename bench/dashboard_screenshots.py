@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from itertools import product
 from pathlib import Path
 
@@ -68,12 +69,13 @@ def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) 
     dark = "dark" if scheme == "dark" else "light"
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=dark)  # type: ignore[arg-type]
     tab, complaints = context.new_page(), list[str]()
-    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("console", lambda message: complaints.extend([message.text] if message.type in ("warning", "error") else []))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto(address)
     if "/results" in address:
         tab.locator(".report").first.wait_for()
-        tab.evaluate("document.querySelector(location.hash || 'main').scrollIntoView()")
+        if "#" in address:
+            tab.evaluate("document.querySelector(location.hash).scrollIntoView()")
     tab.wait_for_timeout(3_000 if "/runs/" in address or "/start/" in address or "/compare" in address else 500)
     tab.screenshot(path=image)
     context.close()
@@ -87,6 +89,7 @@ def photograph(browser: Browser, url: str, images: Path) -> list[str]:
     models, complaints = ["openai/gpt-4o-mini", "openai/gpt-4o"], list[str]()
     started(url, interactions=200, messages=6, models=models, via="batch", name="overnight")
     live = started(url, interactions=10_000, messages=12, models=models, temperature=0, budget=5, name="live")
+    time.sleep(15)  # its charts show the time since its start
     for pages in ({"run": f"/runs/{live}"}, addresses(url)):
         for (name, path), screen, scheme in product(pages.items(), SCREENS, ("light", "dark")):
             image = images / f"{name}-{screen}-{scheme}.png"
