@@ -32,7 +32,7 @@ class Problem(NamedTuple):
     message: str
 
 
-class Sight(NamedTuple):
+class FoundBatch(NamedTuple):
     """A batch: its wave, if it is in this store, and its state at the provider or why that is unknown."""
 
     account: str
@@ -110,9 +110,9 @@ class Providers:
             elif only is not None:
                 raise SettingsError(f"--account {only}: it has no batch API; list accounts: groundswell models list")
 
-    async def look(self, wave: StoredWave) -> Sight:
+    async def look(self, wave: StoredWave) -> FoundBatch:
         """A wave with its current state at the provider."""
-        sight = Sight(wave.account, wave.transport, wave)
+        sight = FoundBatch(wave.account, wave.transport, wave)
         way = self.way_of(wave)
         if isinstance(way, Problem):
             return sight._replace(problem=way)
@@ -125,7 +125,7 @@ class Providers:
             return sight._replace(problem=_gone(wave.account, wave.batch))
         return sight._replace(info=found)
 
-    async def cancel(self, sight: Sight) -> Sight:
+    async def cancel(self, sight: FoundBatch) -> FoundBatch:
         """Cancel a batch whose state is known, and query its new state."""
         assert sight.info is not None
         way = self.way(sight.transport, sight.account)
@@ -142,13 +142,13 @@ class Providers:
 
         return await self._asked(account, all_of_them())
 
-    async def search(self, batch: str, only: str | None) -> Sight | None:
+    async def search(self, batch: str, only: str | None) -> FoundBatch | None:
         """A batch that is not in the store, on any account."""
         problems: list[str] = []
         for name, way in self.ready(only):
             found = await self._asked(name, way.look(batch))
             if isinstance(found, BatchInfo):
-                return Sight(name, way.name, None, found)
+                return FoundBatch(name, way.name, None, found)
             if isinstance(found, Problem):
                 problems.append(f"{name}: {found.message}")
         if problems:
@@ -174,14 +174,14 @@ def _gone(account: str, batch: str) -> Problem:
     return Problem("not found", f"the current key of {account} sees no batch {batch}")
 
 
-async def look_at(waves: Sequence[StoredWave], providers: Providers) -> list[Sight]:
+async def look_at(waves: Sequence[StoredWave], providers: Providers) -> list[FoundBatch]:
     """Waves with their current state at the providers."""
     return await asyncio.gather(*(providers.look(wave) for wave in waves))
 
 
 async def look_around(
-    sights: Sequence[Sight], known: Iterable[str], providers: Providers
-) -> tuple[list[Sight], dict[str, Problem]]:
+    sights: Sequence[FoundBatch], known: Iterable[str], providers: Providers
+) -> tuple[list[FoundBatch], dict[str, Problem]]:
     """Adds batches that are not in the store. Also returns the accounts that could not be listed.
 
     A batch whose metadata names a wave without a known batch is merged into that wave.
@@ -200,7 +200,7 @@ async def look_around(
             if place is not None:
                 seen[place] = seen[place]._replace(info=info, problem=None)
             elif info.id not in ours:
-                seen.append(Sight(name, way.name, None, info))
+                seen.append(FoundBatch(name, way.name, None, info))
     return seen, problems
 
 
@@ -238,7 +238,7 @@ def no_such(store: Store, text: str) -> RunError:
     )
 
 
-def described(sight: Sight, now: float) -> dict[str, Any]:
+def described(sight: FoundBatch, now: float) -> dict[str, Any]:
     """A batch as a JSON object."""
     wave, info = sight.wave, sight.info
     created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
@@ -264,7 +264,7 @@ def described(sight: Sight, now: float) -> dict[str, Any]:
     }
 
 
-def state(sight: Sight) -> str:
+def state(sight: FoundBatch) -> str:
     """The state of a batch in a few words."""
     info = sight.info
     if info is None:
@@ -279,7 +279,7 @@ def state(sight: Sight) -> str:
     return words
 
 
-def total(sights: Sequence[Sight]) -> dict[str, Any]:
+def total(sights: Sequence[FoundBatch]) -> dict[str, Any]:
     """The totals of all batches. Batches of other stores have no known cost."""
     ours = [sight.wave for sight in sights if sight.wave is not None]
     known = [wave.about.usd for wave in ours if wave.about.usd is not None]

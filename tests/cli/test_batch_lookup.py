@@ -98,10 +98,10 @@ def waves(tmp_path: Path) -> list[StoredWave]:
     return found
 
 
-def look_at(waves: Sequence[StoredWave], transport: Transport | None) -> list[batch_lookup.Sight]:
+def look_at(waves: Sequence[StoredWave], transport: Transport | None) -> list[batch_lookup.FoundBatch]:
     router = FakeRouter(transport)
 
-    async def main() -> list[batch_lookup.Sight]:
+    async def main() -> list[batch_lookup.FoundBatch]:
         async with Providers(router) as providers:
             return await batch_lookup.look_at(waves, providers)
 

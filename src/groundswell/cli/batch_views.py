@@ -10,7 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from groundswell.batch_lookup import Sight, described, state, total
+from groundswell.batch_lookup import FoundBatch, described, state, total
 from groundswell.cli import output
 from groundswell.experiments.results import cost_of
 from groundswell.program.request import Fault
@@ -31,7 +31,7 @@ def resume(store: Store, wave: StoredWave, path: str) -> str:
     return output.command(f"runs resume {wave.run}", path)
 
 
-def print_rows(sights: Sequence[Sight], now: float) -> None:
+def print_rows(sights: Sequence[FoundBatch], now: float) -> None:
     if not sights:
         output.line("no batches in flight")
         return
@@ -59,7 +59,7 @@ def print_rows(sights: Sequence[Sight], now: float) -> None:
             output.say(f"{sight.wave.title}: {sight.problem.message}")
 
 
-def _print_total(sights: Sequence[Sight]) -> None:
+def _print_total(sights: Sequence[FoundBatch]) -> None:
     sums = total(sights)
     count, unknown = sums["batches"], sums["unknown"]
     price = "of unknown cost" if sums["usd"] is None else f"about {output.cost(sums['usd'], 0)}"
@@ -74,7 +74,7 @@ def _whose(told: dict[str, Any]) -> str:
     return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "not in this store"
 
 
-def _until(sight: Sight, now: float) -> str:
+def _until(sight: FoundBatch, now: float) -> str:
     info = sight.info
     if info is None or info.expires_at is None or not info.open:
         return ""
@@ -98,7 +98,7 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
     }
 
 
-def print_one(sight: Sight, told: dict[str, Any]) -> None:
+def print_one(sight: FoundBatch, told: dict[str, Any]) -> None:
     wave, info, now = sight.wave, sight.info, time.time()
     standing = state(sight) if sight.info or wave is None or wave.ended_at is None else "collected"
     output.line(f"batch {sight.batch or 'not known yet'}: {standing}")
@@ -130,7 +130,7 @@ def _print_results(wave: StoredWave, told: dict[str, Any], now: float) -> None:
     output.line(f"  cost      {paid if told['settled'] else about}")
 
 
-def advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
+def advice(store: Store, sight: FoundBatch, path: str) -> Iterator[str]:
     """Where the results are and what to do next."""
     wave, info = sight.wave, sight.info
     if wave is None:

@@ -18,7 +18,7 @@ from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
-    from groundswell.batch_lookup import Problem, Providers, Sight
+    from groundswell.batch_lookup import FoundBatch, Problem, Providers
     from groundswell.engine.records import BatchInfo
     from groundswell.store.journal import Store
     from groundswell.store.waves import StoredWave
@@ -69,7 +69,7 @@ def list_batches(
             f"{'--offline' if offline else '--run'}; omit one of them"
         )
 
-    async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
+    async def work(providers: Providers) -> tuple[list[FoundBatch], dict[str, Problem]]:
         sights = await batch_lookup.look_at(waves, providers)
         return await batch_lookup.look_around(sights, known, providers) if all_ else (sights, {})
 
@@ -78,7 +78,7 @@ def list_batches(
         known = store.waves.batches() if all_ else set()
     problems: dict[str, Problem] = {}
     if offline:
-        sights = [batch_lookup.Sight(w.account, w.transport, w, problem=batch_lookup.NOT_ASKED) for w in waves]
+        sights = [batch_lookup.FoundBatch(w.account, w.transport, w, problem=batch_lookup.NOT_ASKED) for w in waves]
     else:
         with output.working("querying the providers"):
             sights, problems = _ask(work)
@@ -203,7 +203,7 @@ def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(main())
 
 
-def _find(store: Store, batch: str, account: str | None) -> Sight:
+def _find(store: Store, batch: str, account: str | None) -> FoundBatch:
     """A batch by its id or by run and wave, with its current state at the provider."""
     from groundswell import batch_lookup
 
@@ -218,7 +218,7 @@ def _find(store: Store, batch: str, account: str | None) -> Sight:
     return found
 
 
-def _question(sight: Sight, *, at_work: bool) -> str:
+def _question(sight: FoundBatch, *, at_work: bool) -> str:
     wave, info = sight.wave, sight.info
     assert info is not None
     text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "

@@ -19,7 +19,7 @@ from groundswell.experiments.simulations.reading import BatchShown, BatchStatus,
 from groundswell.experiments.simulations.reading import batch_id as id_of
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download, written
-from groundswell.web.envelope import ApiError, Started, Told, page, success
+from groundswell.web.envelope import ApiError, Confirmation, Started, page, success
 from groundswell.web.estimating import Estimated, estimated
 from groundswell.web.requests import BatchBody, ResumeBody
 from groundswell.web.schema import answers, errors, files
@@ -111,7 +111,9 @@ async def get(here: Here, batch_id: str) -> Response:
     summary="Delete a simulation batch",
     responses={
         **answers(
-            Told, "The batch was deleted.", example={"message": "Batch simulation batch-12345 deleted successfully"}
+            Confirmation,
+            "The batch was deleted.",
+            example={"message": "Batch simulation batch-12345 deleted successfully"},
         ),
         **errors(404, 409),
     },
@@ -119,7 +121,7 @@ async def get(here: Here, batch_id: str) -> Response:
 async def delete(here: Here, batch_id: str) -> Response:
     """Delete a simulation batch and its simulations. A batch in progress is stopped first."""
     await here.background.delete(here.readings.find(batch_id))
-    return success(Told(f"Batch simulation {batch_id} deleted successfully"))
+    return success(Confirmation(f"Batch simulation {batch_id} deleted successfully"))
 
 
 @router.get(

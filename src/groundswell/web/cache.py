@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.reporting.words import freed
-from groundswell.web.envelope import Told, success
+from groundswell.web.envelope import Confirmation, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Services
 
@@ -58,13 +58,13 @@ async def clear(here: Here, older_than_days: Days = None) -> Response:
     return success(await here.heavy(lambda: _cleared(here, older_than_days)))
 
 
-@router.post("/shrink", summary="Shrink the store", responses={**answers(Told, "What was freed."), **errors()})
+@router.post("/shrink", summary="Shrink the store", responses={**answers(Confirmation, "What was freed."), **errors()})
 async def shrink(here: Here) -> Response:
     """Give the free space of the store file back to the disk. The file keeps it while a run is in progress, or if
     little is free."""
     space = await here.heavy(here.store.cache.shrink)
     told = freed(space.freed, space.reused)
-    return success(Told(f"{told[0].upper()}{told[1:]}."))
+    return success(Confirmation(f"{told[0].upper()}{told[1:]}."))
 
 
 def content(here: Services) -> CacheShown:

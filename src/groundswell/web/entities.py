@@ -27,7 +27,7 @@ from groundswell.web.entity_requests import (
     check_entity,
     check_fit,
 )
-from groundswell.web.envelope import Told, page, success
+from groundswell.web.envelope import Confirmation, page, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
 
@@ -152,12 +152,14 @@ async def change(here: Here, entity_id: PathId, body: EntityBody) -> Response:
 
 
 @router.delete(
-    "/{entity_id}", summary="Delete an entity", responses={**answers(Told, "The entity was deleted."), **errors(404)}
+    "/{entity_id}",
+    summary="Delete an entity",
+    responses={**answers(Confirmation, "The entity was deleted."), **errors(404)},
 )
 async def delete(here: Here, entity_id: PathId) -> Response:
     """Delete an entity. Existing simulation batches keep their copy."""
     await asyncio.to_thread(here.catalogue.delete_entity, entity_id)
-    return success(Told(f"Entity {entity_id} deleted successfully"))
+    return success(Confirmation(f"Entity {entity_id} deleted successfully"))
 
 
 def type_of(here: Services, body: MembersBody) -> EntityType:

@@ -13,7 +13,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import EntityType
 from groundswell.experiments.simulations.templates import names_of_templates, template, templates
 from groundswell.web.entity_requests import TYPE_EXAMPLE, NewTypeBody, PathId, TypeBody
-from groundswell.web.envelope import ApiError, Told, page, success
+from groundswell.web.envelope import ApiError, Confirmation, page, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
 
@@ -94,7 +94,7 @@ async def change(here: Here, entity_type_id: PathId, body: TypeBody) -> Response
 @router.delete(
     "/{entity_type_id}",
     summary="Delete an entity type",
-    responses={**answers(Told, "The entity type was deleted."), **errors(404, 409)},
+    responses={**answers(Confirmation, "The entity type was deleted."), **errors(404, 409)},
 )
 async def delete(
     here: Here,
@@ -105,7 +105,7 @@ async def delete(
     their copies."""
     gone = await asyncio.to_thread(_deleted, here, entity_type_id, with_entities)
     too = f" with {gone:,} {'entity' if gone == 1 else 'entities'}" if gone else ""
-    return success(Told(f"Entity type {entity_type_id} deleted successfully{too}"))
+    return success(Confirmation(f"Entity type {entity_type_id} deleted successfully{too}"))
 
 
 def _listed(here: Services, limit: int, offset: int) -> Response:

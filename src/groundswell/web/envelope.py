@@ -49,7 +49,7 @@ class Started(msgspec.Struct, frozen=True):
     message: str
 
 
-class Told(msgspec.Struct, frozen=True):
+class Confirmation(msgspec.Struct, frozen=True):
     """A confirmation."""
 
     message: str

@@ -29,7 +29,7 @@ from groundswell.experiments.labelling import (
 )
 from groundswell.reporting.blocks import Report, Transcript, plain
 from groundswell.web.downloads import download
-from groundswell.web.envelope import JSON, Told, success
+from groundswell.web.envelope import JSON, Confirmation, success
 from groundswell.web.requests import Body
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Services
@@ -122,7 +122,7 @@ async def begin(here: Here, run_id: str, body: LabelSampleBody) -> Response:
 @router.delete(
     "/{run_id}/labels",
     summary="Delete labels",
-    responses={**answers(Told, "The labels were deleted."), **errors(404, 409)},
+    responses={**answers(Confirmation, "The labels were deleted."), **errors(404, 409)},
 )
 async def delete(
     here: Here,
@@ -132,7 +132,7 @@ async def delete(
     """Delete the sample of a run with all labels, or only the labels of one reader."""
     record = here.run(run_id)
     await here.heavy(lambda: delete_labels(here.store.documents, record.id, reader))
-    return success(Told("Labels deleted" if reader is None else f"Labels of {reader} deleted"))
+    return success(Confirmation("Labels deleted" if reader is None else f"Labels of {reader} deleted"))
 
 
 @router.get(

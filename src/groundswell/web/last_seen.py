@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from groundswell.batch_lookup import NOT_ASKED, Sight
+from groundswell.batch_lookup import NOT_ASKED, FoundBatch
 from groundswell.engine.events import BatchChanged, Event
 from groundswell.engine.records import BatchInfo, BatchState
 from groundswell.store.waves import StoredWave
@@ -36,7 +36,7 @@ class LastSeen:
         for old in [id_ for id_, each in list(self._infos.items())[:-MOST_ENDED] if each.state in ENDED]:
             del self._infos[old]
 
-    def sight(self, wave: StoredWave) -> Sight:
+    def sight(self, wave: StoredWave) -> FoundBatch:
         """A wave with the last known state of its batch."""
         info = self._infos.get(wave.batch or "")
-        return Sight(wave.account, wave.transport, wave, info, None if info is not None else NOT_ASKED)
+        return FoundBatch(wave.account, wave.transport, wave, info, None if info is not None else NOT_ASKED)

@@ -9,10 +9,10 @@ import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from groundswell.batch_lookup import Providers, Sight, described, look_at
+from groundswell.batch_lookup import FoundBatch, Providers, described, look_at
 from groundswell.errors import NotFound, RunError
 from groundswell.store.waves import StoredWave
-from groundswell.web.envelope import Told, success
+from groundswell.web.envelope import Confirmation, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Services
 
@@ -56,7 +56,7 @@ async def list_all(
 @router.post(
     "/{run_id}/{wave}/cancel",
     summary="Cancel a provider batch",
-    responses={**answers(Told, "The batch is being cancelled."), **errors(404, 409)},
+    responses={**answers(Confirmation, "The batch is being cancelled."), **errors(404, 409)},
 )
 async def cancel(here: Here, run_id: str, wave: int) -> Response:
     """Cancel a batch at its provider. Completed requests are kept, and you are billed for them."""
@@ -73,10 +73,12 @@ async def cancel(here: Here, run_id: str, wave: int) -> Response:
         sight = await providers.cancel(sight)
     if sight.info is not None:
         here.last_seen.see(sight.info)
-    return success(Told("The batch is being cancelled. Completed requests are kept. Resume its run to send the rest."))
+    return success(
+        Confirmation("The batch is being cancelled. Completed requests are kept. Resume its run to send the rest.")
+    )
 
 
-def shown(sight: Sight, now: float) -> ProviderBatchShown:
+def shown(sight: FoundBatch, now: float) -> ProviderBatchShown:
     """A batch with the fields that clients see."""
     told = described(sight, now)
     if told["created_at"] is None:
@@ -84,7 +86,7 @@ def shown(sight: Sight, now: float) -> ProviderBatchShown:
     return ProviderBatchShown(**{name: told[name] for name in ProviderBatchShown.__struct_fields__})
 
 
-async def _ask(here: Services, waves: list[StoredWave]) -> list[Sight]:
+async def _ask(here: Services, waves: list[StoredWave]) -> list[FoundBatch]:
     async with Providers(overrides=here.settings.account) as providers:
         sights = await look_at(waves, providers)
     for sight in sights:

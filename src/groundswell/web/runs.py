@@ -31,7 +31,7 @@ from groundswell.web import events
 from groundswell.web.access import Signer
 from groundswell.web.background import refuse_unloaded
 from groundswell.web.downloads import MEDIA, download
-from groundswell.web.envelope import ApiError, Started, Told, page, success
+from groundswell.web.envelope import ApiError, Confirmation, Started, page, success
 from groundswell.web.experiments import check_limits, texts
 from groundswell.web.requests import ForkBody, ResumeBody, ShareBody
 from groundswell.web.schema import answers, errors, files
@@ -311,12 +311,12 @@ async def fork(here: Here, run_id: str, body: ForkBody | None = None) -> Respons
 
 
 @router.delete(
-    "/{run_id}", summary="Delete a run", responses={**answers(Told, "The run was deleted."), **errors(404, 409)}
+    "/{run_id}", summary="Delete a run", responses={**answers(Confirmation, "The run was deleted."), **errors(404, 409)}
 )
 async def delete(here: Here, run_id: str) -> Response:
     """Delete a run and everything it recorded. A run in progress is stopped first."""
     await here.background.delete(here.run(run_id))
-    return success(Told(f"Run {run_id} deleted successfully"))
+    return success(Confirmation(f"Run {run_id} deleted successfully"))
 
 
 @router.get(

@@ -22,7 +22,7 @@ from groundswell.experiments.simulations.reading import (
     batch_id,
     simulation_id,
 )
-from groundswell.web.envelope import ApiError, Told, page, success
+from groundswell.web.envelope import ApiError, Confirmation, page, success
 from groundswell.web.requests import ContinueBody, SimulationBody
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
@@ -101,7 +101,7 @@ async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
 @router.delete(
     "/{simulation_id}",
     summary="Delete a simulation",
-    responses={**answers(Told, "The simulation was deleted."), **errors(404, 409)},
+    responses={**answers(Confirmation, "The simulation was deleted."), **errors(404, 409)},
 )
 async def delete(here: Here, simulation_id: str) -> Response:
     """Delete a single simulation. Simulations of a batch can only be deleted with their batch."""
@@ -111,7 +111,7 @@ async def delete(here: Here, simulation_id: str) -> Response:
         name = batch_id(found.record)
         raise ApiError(409, f"simulation {simulation_id} belongs to {name}: delete the whole batch instead")
     await here.background.delete(found.record)
-    return success(Told(f"Simulation {simulation_id} deleted successfully"))
+    return success(Confirmation(f"Simulation {simulation_id} deleted successfully"))
 
 
 async def _started(here: Services, single: Single, seed: int, options: RunOptions) -> Response:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from groundswell.batch_lookup import Sight, total
+from groundswell.batch_lookup import FoundBatch, total
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.dashboard.pages import page, part
@@ -67,7 +67,7 @@ def _view(here: Services) -> View:
     return View(rows, sums["requests"], sums["usd"], sums["unknown"], here.store.waves.ended(RECENT), now)
 
 
-def _row(sight: Sight, now: float) -> BatchRow:
+def _row(sight: FoundBatch, now: float) -> BatchRow:
     info = sight.info
     left = None if info is None or info.expires_at is None or not info.open else info.expires_at - now
     going = info is None or (info.open and info.state != "cancelling")

@@ -15,7 +15,7 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.experiments.comparison import FEWEST, MOST, check_compared, compared_run, comparison
 from groundswell.web import events
 from groundswell.web.dashboard.pages import page
-from groundswell.web.dashboard.results import chart_response, file_response, ready_report, report_part
+from groundswell.web.dashboard.results import chart_response, file_response, ready_report, report_part, report_version
 from groundswell.web.report_cache import ReadyReport
 from groundswell.web.runs import shown_driver, state_of
 from groundswell.web.services import Here, Services
@@ -112,7 +112,7 @@ def _name(ids: Sequence[str]) -> str:
 
 
 def _version(records: Sequence[RunRecord]) -> Hashable:
-    return tuple((record.updated_at, record.status, record.counters.settled) for record in records)
+    return tuple(map(report_version, records))
 
 
 def _query(ids: Sequence[str]) -> str:

@@ -48,6 +48,8 @@ MOST_INDEXED = 100_000
 """Maximum number of trials of a run that is indexed."""
 INDEX_WAIT_SECONDS = 0.3
 """Seconds that a page waits for an index. If it takes longer, the page is shown without it and updated later."""
+SOON_INDEXED = 1_000
+"""The list of a run with more trials does not wait: reading their tags takes longer than that."""
 LONGEST = 20_000
 """Number of characters of a message that a page contains. The rest is loaded on demand."""
 LONGEST_SUMMARY = 160
@@ -280,9 +282,12 @@ async def trials(
     record, wanted = here.run(run_id), TrialQuery(q, status, tag)
     index = _transcript_index(here, record)
     if index is not None:
-        await asyncio.wait([index.start_tags(here)], timeout=INDEX_WAIT_SECONDS)
+        soon = record.counters.planned <= SOON_INDEXED
+        await asyncio.wait([index.start_tags(here)], timeout=INDEX_WAIT_SECONDS if soon else 0)
     tags, busy = (None, False) if index is None else (index.tags, index.tags_busy)
-    listed = await here.heavy(lambda: _listed(here, record, wanted, offset, tags, busy))
+    # A search reads all specs. Without one, the list need not wait until reports that are being made are ready.
+    search = here.heavy if q.strip() else asyncio.to_thread
+    listed = await search(lambda: _listed(here, record, wanted, offset, tags, busy))
     live = listed.busy or is_active(here, record)
     return page(
         here,
