@@ -52,7 +52,7 @@ def test_an_entity_is_created_changed_and_deleted(visit: Visit, server: Api) -> 
     page.wait_for_url("**/entities/evil")
     assert server("GET", "/entities/evil")["attributes"]["age"] == 42
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Yes").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url("**/entities")
     server("GET", "/entities/evil", 404)
     [refused] = seen.complaints  # the browser reports the answer 422

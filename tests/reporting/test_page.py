@@ -30,7 +30,7 @@ from groundswell.reporting.blocks import (
     Transcripts,
     cells_as_columns,
 )
-from groundswell.reporting.page import CHUNK, FOLDED_FROM, MOST_ROWS, page_of
+from groundswell.reporting.page import CHUNK, FOLDED_FROM, MOST_FINDINGS, MOST_ROWS, page_of
 from groundswell.reporting.words import visible
 from tests.properties import examples
 from tests.reporting.walked import Walked
@@ -181,6 +181,15 @@ def test_a_long_table_is_folded_and_a_very_long_one_is_cut() -> None:
     long = of(MOST_ROWS + 5)
     assert sum(name == "tr" for name, _ in long.elements) == MOST_ROWS + 1
     assert f"Showing the first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows. The CSV file has all of them." in long.text
+
+
+@pytest.mark.parametrize(("count", "folded"), [(MOST_FINDINGS + 1, 0), (MOST_FINDINGS + 2, 2)])
+def test_many_findings_are_folded_and_all_are_there(count: int, folded: int) -> None:
+    lines = [f"finding {number}" for number in range(count)]
+    page = walked(Text(id="findings", lines=lines))
+    assert all(line in page.text for line in lines)
+    assert (f"{folded} more findings" in page.text) == bool(folded)
+    assert not walked(Text(id="notes", part="run", lines=lines)).text.count("more findings")
 
 
 def test_tables_and_figures_can_be_downloaded() -> None:

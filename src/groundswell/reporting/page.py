@@ -40,6 +40,8 @@ from groundswell.store.tables import csv_text
 
 CHUNK = 400_000
 """Bytes of transcripts per chunk."""
+MOST_FINDINGS = 6
+"""Findings that are shown at once, so that key figures and the first figure are near the top. The rest is folded."""
 FOLDED_FROM = 40
 """Tables with more rows are folded."""
 MOST_ROWS = 1_000
@@ -96,7 +98,12 @@ def environment(loader: BaseLoader) -> Environment:
         "packed": _packed,
         "type": _type,
     }
-    made.globals |= {"most_rows": MOST_ROWS, "folded_from": FOLDED_FROM, "drawings": {}}
+    made.globals |= {
+        "most_rows": MOST_ROWS,
+        "most_findings": MOST_FINDINGS,
+        "folded_from": FOLDED_FROM,
+        "drawings": {},
+    }
     return made
 
 

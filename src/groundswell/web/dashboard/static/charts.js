@@ -63,6 +63,7 @@
       throw error;
     }
     box.style.cssText = "";
+    element.dataset.own = "";
     element.querySelector("svg").style.display = "none";
   }
 

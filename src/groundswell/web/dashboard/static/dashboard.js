@@ -5,31 +5,71 @@
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // A new version of an element takes its place. Opened details and the focus stay.
+  // Change an element into a new version of itself. What has not changed is not touched: it keeps the focus, and clicks
+  // reach it. Users open and close details, and elements with data-own belong to a script.
+  const morph = (old, made) => {
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.nodeValue !== made.nodeValue) old.nodeValue = made.nodeValue;
+      return;
+    }
+    if (old.isEqualNode(made) || "own" in old.dataset) return;
+    if (old.nodeName === "SELECT") {
+      old.replaceWith(made); // its selection belongs to its options
+      return;
+    }
+    const mine = (name) => name === "open" && old.nodeName === "DETAILS";
+    for (const { name } of [...old.attributes]) if (!made.hasAttribute(name) && !mine(name)) old.removeAttribute(name);
+    for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value && !mine(name)) old.setAttribute(name, value);
+    replaceChildren(old, made);
+  };
+
+  // Children with an id are matched by it, others with their neighbours.
+  const replaceChildren = (old, made) => {
+    const named = new Map([...old.children].filter((each) => each.id).map((each) => [each.id, each]));
+    let at = old.firstChild;
+    for (const wanted of [...made.childNodes]) {
+      const same = wanted.id ? named.get(wanted.id) : at && !at.id && at.nodeName === wanted.nodeName && at;
+      if (!same || same.nodeName !== wanted.nodeName) old.insertBefore(wanted, at);
+      else {
+        if (same === at) at = at.nextSibling;
+        else old.insertBefore(same, at);
+        morph(same, wanted);
+      }
+    }
+    while (at) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
+  };
+
   const replace = (old, made) => {
-    const open = all("details[open]", old).map((each) => each.id).filter(Boolean);
     const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
-    old.replaceChildren(...made.childNodes);
-    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    if (focused) document.getElementById(focused)?.focus();
+    replaceChildren(old, made);
+    if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
     document.dispatchEvent(new CustomEvent("partchange", { detail: old }));
   };
 
   const parsed = (html) => one("template", new DOMParser().parseFromString(`<template>${html}</template>`, "text/html")).content;
 
-  // Server-sent events: `parts` replaces elements by id, `end` says that nothing more will change.
+  // Server-sent events: `parts` replaces elements by id, `end` says that nothing more will change. A page that is not
+  // visible has no stream, because browsers allow only six connections to a server.
+  const lost = one(".disconnected");
+  const complain = (text) => {
+    lost.textContent = text;
+    lost.hidden = false;
+  };
   let stream = null;
   const follow = () => {
     stream?.close();
     stream = null;
-    const address = document.body.dataset.stream, lost = one(".disconnected");
-    if (!address) return;
+    const address = document.body.dataset.stream;
+    if (!address || document.hidden) return;
     stream = new EventSource(address);
     stream.addEventListener("open", () => { lost.hidden = true; });
     stream.addEventListener("error", () => {
-      lost.hidden = false;
       const over = stream.readyState === EventSource.CLOSED;
-      lost.textContent = over ? "Live updates have stopped. Reload the page." : "The connection to the server is lost. Trying again…";
+      complain(over ? "Live updates have stopped. Reload the page." : "The connection to the server is lost. Trying again…");
     });
     stream.addEventListener("parts", (event) => {
       lost.hidden = true;
@@ -38,8 +78,15 @@
         if (old) replace(old, parsed(html));
       }
     });
-    stream.addEventListener("end", () => stream.close());
+    stream.addEventListener("end", (event) => {
+      stream.close();
+      document.body.dataset.stream = "";
+      const { status, message } = JSON.parse(event.data);
+      if (status === "deleted") complain("This run has been deleted.");
+      if (status === "error") complain(`Live updates have stopped: ${message}. Reload the page.`);
+    });
   };
+  document.addEventListener("visibilitychange", follow);
 
   // Open the address of a form without reloading: only the elements marked as parts are replaced.
   let visits = 0;
@@ -48,6 +95,8 @@
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (mine !== visits) return; // a later one is on its way
+    if (answer.redirected) return location.assign(address); // the session has ended: to the login
+    if (!answer.ok) throw new Error(one("main p", page)?.textContent || `The server answered ${answer.status}.`);
     for (const old of all("[data-part]")) {
       const made = page.getElementById(old.id);
       if (made) replace(old, made);
@@ -97,6 +146,7 @@
     if (button.dataset.confirm && !(await confirmed(button.dataset.confirm, button.textContent.trim()))) return;
     const [method, address] = button.dataset.call.split(" ");
     button.disabled = true;
+    button.dataset.own = "";
     try {
       const data = await call(method, address, button.dataset.body);
       if (button.dataset.then === "reload") location.reload();
@@ -112,6 +162,7 @@
       say(error.message, true);
     } finally {
       button.disabled = false;
+      delete button.dataset.own;
     }
   };
 
@@ -134,7 +185,13 @@
     document.dispatchEvent(new CustomEvent("themechange"));
   };
 
+  const closeMenus = (inside) => all("details.menu[open]").filter((each) => !each.contains(inside)).map((each) => {
+    each.open = false;
+    return each;
+  });
+
   document.addEventListener("click", (event) => {
+    closeMenus(event.target);
     const button = event.target.closest("button, [data-copy]");
     if (!button) return;
     if (button.dataset.call) act(button);
@@ -162,6 +219,7 @@
 
   // Keys: / searches, and elements with data-key are followed with their key.
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeMenus(null).forEach((each) => one("summary", each).focus());
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
     const wanted = event.key === "/" ? one("input[type=search]") : one(`[data-key="${CSS.escape(event.key)}"]`);
     if (!wanted) return;

@@ -11,21 +11,19 @@
 
   const load = (details) => {
     const place = one("pre", details);
-    if (!details.open || !details.dataset.load || place.dataset.loaded) return;
-    place.dataset.loaded = "yes";
+    place.dataset.own = "";
     read(details.dataset.load).then((text) => { place.textContent = text; }, (error) => {
-      delete place.dataset.loaded;
       place.textContent = `This could not be loaded: ${error.message}`;
     });
   };
-  document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-load]")) load(event.target); }, true);
-  document.addEventListener("partchange", (event) => all("details[data-load][open]", event.detail).forEach(load));
+  document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-load][open]")) load(event.target); }, true);
 
   const showRest = async (button) => {
+    const place = button.parentElement;
     button.disabled = true;
     try {
-      button.previousElementSibling.textContent = await read(button.dataset.rest);
-      button.remove();
+      place.textContent = await read(button.dataset.rest);
+      place.dataset.own = "";
     } catch (error) {
       button.disabled = false;
       window.groundswell.say(error.message, true);
