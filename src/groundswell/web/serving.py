@@ -106,7 +106,7 @@ def _checked(settings: ServerSettings) -> ServerSettings:
 def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]:
     """The services with a background engine. Raises an error if the named model is not available."""
     from groundswell.web.background import Background
-    from groundswell.web.keeping import keep_left, keep_written
+    from groundswell.web.entities import store_entities, store_missing_entities
     from groundswell.web.last_seen import LastSeen
     from groundswell.web.services import Services
 
@@ -128,13 +128,13 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
         running=settings.max_running,
         waiting=settings.max_waiting,
         patience=settings.stop_patience,
-        ended=keep_written,
+        ended=store_entities,
         monitor=monitor,
     )
     background.start()
     services = Services(settings, background, last_seen)
     try:
-        keep_left(services.store)
+        store_missing_entities(services.store)
         yield services
     finally:
         services.close()
