@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request
 
+from groundswell.batch_lookup import BatchStates
 from groundswell.errors import KeyMissing, RunNotFound, SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.web.background import Background
-from groundswell.web.last_seen import LastSeen
 from groundswell.web.report_cache import ReportCache
 from groundswell.web.settings import ServerSettings
 
@@ -37,12 +37,12 @@ class Services:
     Quick reads run on the event loop: while the engine is busy, a thread would wait for the GIL many times.
     """
 
-    def __init__(self, settings: ServerSettings, background: Background, last_seen: LastSeen | None = None) -> None:
+    def __init__(self, settings: ServerSettings, background: Background, states: BatchStates | None = None) -> None:
         assert settings.model is not None, "call `prepared` on the settings first"
         self.settings = settings
         self.background = background
         self.model = settings.model
-        self.last_seen = last_seen or LastSeen()
+        self.batch_states = states or BatchStates()
         self.began = time.monotonic()
         self.closing = asyncio.Event()
         """Set when the server is about to stop. Streams end then."""
