@@ -22,9 +22,8 @@ from jinja2 import Environment, FunctionLoader
 from starlette.responses import HTMLResponse, Response
 
 from groundswell.reporting import page as reports
-from groundswell.reporting.numbers import percent, worded
+from groundswell.reporting.numbers import percent
 from groundswell.reporting.words import age, cost, duration, size
-from groundswell.version import __version__
 from groundswell.web.access import SHARED, THEME, access_of
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Services
@@ -104,8 +103,8 @@ def indented(value: Any) -> str:
 def environment() -> Environment:
     """The templates of the dashboard, and those of reports, whose macros show blocks."""
     made = reports.environment(FunctionLoader(_template))
-    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "size": size, "worded": worded}
-    made.globals |= {"static": static_url, "version": __version__}
+    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "size": size}
+    made.globals["static"] = static_url
     return made
 
 
