@@ -35,7 +35,7 @@ from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.talk import turns
 from groundswell.reporting.transcript import Transcript as StoredTranscript
-from groundswell.reporting.words import also, cost, duration
+from groundswell.reporting.words import also, cost, duration, plainly
 from groundswell.store.atomic import own_folder, replacing
 from groundswell.store.journal import Store
 from groundswell.store.results import Results as Trials
@@ -347,8 +347,7 @@ def _flat(value: Any) -> Cell:
     """A cell: numbers unchanged, text on one line, nested values as JSON."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    flat = " ".join(text.split())
+    flat = " ".join(plainly(value).split())
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
 
 
