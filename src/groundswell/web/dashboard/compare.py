@@ -13,7 +13,7 @@ from starlette.responses import Response
 from groundswell.engine.records import RunRecord
 from groundswell.experiments.comparison import FEWEST, MOST, check_compared, compared_run, comparison
 from groundswell.web import events
-from groundswell.web.dashboard.pages import page
+from groundswell.web.dashboard.pages import Text, page
 from groundswell.web.dashboard.results import chart_response, file_response, ready_report, report_part, report_version
 from groundswell.web.dashboard.runs import RunRow, run_row
 from groundswell.web.report_cache import ReadyReport
@@ -28,9 +28,7 @@ Runs = Annotated[Sequence[str], Query()]
 
 
 @router.get("/compare")
-async def compare(
-    here: Here, request: Request, run: Runs = (), q: Annotated[str, Query(max_length=200)] = ""
-) -> Response:
+async def compare(here: Here, request: Request, run: Runs = (), q: Text = "") -> Response:
     """The comparison of the chosen runs, or a list to choose them from."""
     records = [here.run(each) for each in dict.fromkeys(run)]
     ids, html, over = [record.id for record in records], "", True
