@@ -184,4 +184,4 @@ def test_batches_in_flight_and_their_last_known_state(api: Api) -> None:
     store.waves.give_up(wave)
     told = words(shown(api, "/batches"))
     assert "No batches in flight" in told
-    assert f"Ended Batch Run Requests Ended Took About {wave.batch}" in told
+    assert f"Ended Batch Run Requests Ended Took Estimated cost {wave.batch}" in told
