@@ -40,7 +40,7 @@ from groundswell.store.journal import Store
 from groundswell.store.tables import Kind
 
 
-class WaveTimes:
+class WaveTimer:
     """Records the duration of live waves. The store only records waves that were sent as provider batches."""
 
     def __init__(self) -> None:
@@ -72,8 +72,8 @@ class GameResults(Results):
 
     def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
         super().__init__(folder, options, make_blocks)
-        self._times = WaveTimes()
-        self.listeners = [self._times]
+        self._timer = WaveTimer()
+        self.listeners = [self._timer]
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Game:
         """The data of the report."""
@@ -91,7 +91,7 @@ class GameResults(Results):
             msgspec.convert(found.analysis, kind),
             found,
             interactions_of(held.results(record)),
-            waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or self._times.figures(),
+            waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or self._timer.figures(),
             held=held,
         )
 

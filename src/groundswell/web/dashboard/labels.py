@@ -24,7 +24,7 @@ router = APIRouter(include_in_schema=False)
 Reader = Annotated[str, Query(max_length=LONGEST_READER)]
 
 
-class RunRow(NamedTuple):
+class LabelledRun(NamedTuple):
     """A run that can be labelled, and its labels, if it has a sample."""
 
     record: RunRecord
@@ -51,7 +51,7 @@ async def labels(
         "labels.html",
         title="Labels",
         active="labels",
-        rows=[RunRow(record, found.get(record.id)) for record in records] if chosen else [],
+        rows=[LabelledRun(record, found.get(record.id)) for record in records] if chosen else [],
         pages=Pager(total, offset, lambda at: with_query("/labels", [*query.items(), ("offset", at)])),
         query=query,
         experiments=names,

@@ -24,7 +24,7 @@ from groundswell.store.results import Latencies, Spread
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.access import ALL, access_of
-from groundswell.web.dashboard.drawing import Chart, Series, chart
+from groundswell.web.dashboard.line_charts import Chart, Series, chart
 from groundswell.web.dashboard.models import EndpointRow, endpoint_rows
 from groundswell.web.dashboard.pages import page, part
 from groundswell.web.dashboard.results import has_report

@@ -394,7 +394,7 @@ class MessageShown(NamedTuple):
     thought_rest: str
 
 
-class TrialShown(NamedTuple):
+class TrialView(NamedTuple):
     """One trial as its page shows it."""
 
     key: str
@@ -538,13 +538,13 @@ def _item(
 
 def _shown(
     here: Services, record: RunRecord, found: TrialResult, block: Transcripts | None, forkable: bool
-) -> TrialShown:
+) -> TrialView:
     item, exchanges = _item(here, record, found, block)
     transports = here.store.results(record).transports(found.row)
     shown = {each.path: _exchange(here, record, found.key, each, transports.get(each.path)) for each in exchanges}
     paths = _paths(item.messages, exchanges)
     plain = item.facts and item.facts[0].startswith("spec: ")
-    return TrialShown(
+    return TrialView(
         key=found.key,
         program=found.program,
         status=found.status,
