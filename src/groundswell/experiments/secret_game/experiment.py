@@ -81,10 +81,10 @@ class GameResults(Results):
         of_rounds = record.driver == "secret-game/tournament"
         kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
         settings = msgspec.json.decode(record.settings or "", type=kind)
-        game = self._game(held, record, Analysis)
+        game = self._read_game(held, record, Analysis)
         return replace(game, points=settings.table.points, about=list(_about(settings)))
 
-    def _game(self, held: Store, record: RunRecord, kind: type[Analysis]) -> Game:
+    def _read_game(self, held: Store, record: RunRecord, kind: type[Analysis]) -> Game:
         found = summarise(record)
         return Game(
             record,
@@ -114,7 +114,7 @@ class ScoreResults(GameResults):
         record = records[0]
         settings = msgspec.json.decode(record.settings or "", type=Scoring)
         about = [("judge", settings.judge or ""), ("labels", "yes" if settings.labelled else "")]
-        return replace(self._game(held, record, ScoredAnalysis), about=about)
+        return replace(self._read_game(held, record, ScoredAnalysis), about=about)
 
     def blocks(self, found: Game) -> Iterator[Block]:
         """The blocks of a game, conversations that could not be scored, and the agreement with labels."""
