@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {
         *(
             "errors",
+            "version",
             "program",
             "reporting",
             "engine",
@@ -292,8 +293,8 @@ LAZY = {
     ("experiments.query_mutation.training", "groundswell.experiments.query_mutation.learning"),
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
-    ("web.serving", "groundswell.web.keeping"),
-    ("web.serving", "groundswell.web.last_seen"),
+    ("web.serving", "groundswell.web.entities"),
+    ("web.serving", "groundswell.web.security"),
     ("web.serving", "groundswell.web.services"),
 }
 

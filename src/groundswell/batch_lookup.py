@@ -7,7 +7,10 @@ import time
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from groundswell import compose
+from groundswell.engine.events import BatchChanged, Event
 from groundswell.engine.ports import Batching, Router
 from groundswell.engine.records import BatchInfo
 from groundswell.errors import RunError, SettingsError, WaveError
@@ -23,6 +26,8 @@ AT_ONCE = 8
 RECENT = 2 * 86_400.0
 """Maximum age of the batches that `list --all` shows. A batch ends after one day at most."""
 SHOWN = 5
+MOST_ENDED = 100
+"""The state of a batch that has ended is forgotten after so many others."""
 
 
 class Problem(NamedTuple):
@@ -112,27 +117,27 @@ class Providers:
 
     async def look(self, wave: StoredWave) -> FoundBatch:
         """A wave with its current state at the provider."""
-        sight = FoundBatch(wave.account, wave.transport, wave)
+        found = FoundBatch(wave.account, wave.transport, wave)
         way = self.way_of(wave)
         if isinstance(way, Problem):
-            return sight._replace(problem=way)
+            return found._replace(problem=way)
         if wave.batch is None:
-            return sight._replace(problem=NOT_KNOWN)
-        found = await self._asked(wave.account, way.look(wave.batch))
-        if isinstance(found, Problem):
-            return sight._replace(problem=found)
-        if found is None:
-            return sight._replace(problem=_gone(wave.account, wave.batch))
-        return sight._replace(info=found)
+            return found._replace(problem=NOT_KNOWN)
+        info = await self._asked(wave.account, way.look(wave.batch))
+        if isinstance(info, Problem):
+            return found._replace(problem=info)
+        if info is None:
+            return found._replace(problem=_gone(wave.account, wave.batch))
+        return found._replace(info=info)
 
-    async def cancel(self, sight: FoundBatch) -> FoundBatch:
+    async def cancel(self, found: FoundBatch) -> FoundBatch:
         """Cancel a batch whose state is known, and query its new state."""
-        assert sight.info is not None
-        way = self.way(sight.transport, sight.account)
+        assert found.info is not None
+        way = self.way(found.transport, found.account)
         if isinstance(way, Problem):
             raise RunError(way.message)
-        await way.cancel(sight.info.id)
-        return sight._replace(info=await way.look(sight.info.id))
+        await way.cancel(found.info.id)
+        return found._replace(info=await way.look(found.info.id))
 
     async def listed(self, account: str, way: Batching, since: float) -> list[BatchInfo] | Problem:
         """The batches of an account that were created after a time."""
@@ -166,6 +171,32 @@ class Providers:
             return Problem("not reached", f"{account}: {error}")
 
 
+class BatchStates:
+    """The last known states of batches: from the events of runs of this process, or from when a user asked."""
+
+    def __init__(self) -> None:
+        self._infos: dict[str, BatchInfo] = {}
+
+    def on_event(self, event: Event) -> None:
+        """Record the state in an event of a run."""
+        if isinstance(event, BatchChanged):
+            known = self._infos.get(event.batch) or BatchInfo(event.batch, "in_progress", 0, 0, 0, 0.0)
+            values: Any = {"state": event.state, "done": event.done, "failed": event.failed, "total": event.total}
+            self.record(msgspec.structs.replace(known, **values))
+
+    def record(self, info: BatchInfo) -> None:
+        """Record a state."""
+        self._infos.pop(info.id, None)
+        self._infos[info.id] = info  # at the end: the most recent
+        for old in [id_ for id_, each in list(self._infos.items())[:-MOST_ENDED] if not each.open]:
+            del self._infos[old]
+
+    def batch_of(self, wave: StoredWave) -> FoundBatch:
+        """A wave with the last known state of its batch."""
+        info = self._infos.get(wave.batch or "")
+        return FoundBatch(wave.account, wave.transport, wave, info, None if info is not None else NOT_ASKED)
+
+
 NOT_ASKED = Problem("not asked", "")
 NOT_KNOWN = Problem("not known yet", "it is unknown whether the batch was created; resuming its run finds out")
 
@@ -179,15 +210,17 @@ async def look_at(waves: Sequence[StoredWave], providers: Providers) -> list[Fou
     return await asyncio.gather(*(providers.look(wave) for wave in waves))
 
 
-async def look_around(
-    sights: Sequence[FoundBatch], known: Iterable[str], providers: Providers
+async def with_unknown_batches(
+    found: Sequence[FoundBatch], known: Iterable[str], providers: Providers
 ) -> tuple[list[FoundBatch], dict[str, Problem]]:
     """Adds batches that are not in the store. Also returns the accounts that could not be listed.
 
     A batch whose metadata names a wave without a known batch is merged into that wave.
     """
-    seen = list(sights)
-    unnamed = {(s.wave.run, s.wave.id): at for at, s in enumerate(sights) if s.wave and s.wave.batch is None}
+    batches = list(found)
+    unnamed = {
+        (each.wave.run, each.wave.id): at for at, each in enumerate(found) if each.wave and each.wave.batch is None
+    }
     problems: dict[str, Problem] = {}
     ours = set(known)
     for name, way in list(providers.ready()):
@@ -198,10 +231,10 @@ async def look_around(
         for info in listed:
             place = unnamed.get((info.run or "", info.wave or 0))
             if place is not None:
-                seen[place] = seen[place]._replace(info=info, problem=None)
+                batches[place] = batches[place]._replace(info=info, problem=None)
             elif info.id not in ours:
-                seen.append(FoundBatch(name, way.name, None, info))
-    return seen, problems
+                batches.append(FoundBatch(name, way.name, None, info))
+    return batches, problems
 
 
 def named(store: Store, text: str) -> StoredWave | None:
@@ -238,20 +271,20 @@ def no_such(store: Store, text: str) -> RunError:
     )
 
 
-def described(sight: FoundBatch, now: float) -> dict[str, Any]:
+def described(found: FoundBatch, now: float) -> dict[str, Any]:
     """A batch as a JSON object."""
-    wave, info = sight.wave, sight.info
+    wave, info = found.wave, found.info
     created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
     return {
         "run_id": wave.run if wave is not None else None if info is None else info.run,
         "run": None if wave is None else wave.name,
         "wave": None if wave is None else wave.number,
         "known": wave is not None,
-        "account": sight.account,
-        "transport": sight.transport,
+        "account": found.account,
+        "transport": found.transport,
         "model": None if wave is None else wave.about.model or None,
         "requests": wave.size if wave is not None else 0 if info is None else info.total,
-        "batch": sight.batch,
+        "batch": found.batch,
         "state": None if info is None else info.state,
         "done": None if info is None else info.done,
         "failed": None if info is None else info.failed,
@@ -260,32 +293,32 @@ def described(sight: FoundBatch, now: float) -> dict[str, Any]:
         "expires_at": None if info is None else info.expires_at,
         "ended_at": None if info is None else info.ended_at,
         "usd": None if wave is None else wave.about.usd,
-        "problem": None if sight.problem is None else sight.problem.message or sight.problem.short,
+        "problem": None if found.problem is None else found.problem.message or found.problem.short,
     }
 
 
-def state(sight: FoundBatch) -> str:
+def state(found: FoundBatch) -> str:
     """The state of a batch in a few words."""
-    info = sight.info
+    info = found.info
     if info is None:
-        return "" if sight.problem is None else sight.problem.short
+        return "" if found.problem is None else found.problem.short
     words = info.state.replace("_", " ")
     if info.done:
         words += f", {info.done:,} of {info.total:,} done"
     if info.failed:
         words += f", {info.failed:,} failed"
-    if not info.open and sight.wave is not None and sight.wave.ended_at is None:
+    if not info.open and found.wave is not None and found.wave.ended_at is None:
         words += ", not collected yet"
     return words
 
 
-def total(sights: Sequence[FoundBatch]) -> dict[str, Any]:
+def total(batches: Sequence[FoundBatch]) -> dict[str, Any]:
     """The totals of all batches. Batches of other stores have no known cost."""
-    ours = [sight.wave for sight in sights if sight.wave is not None]
+    ours = [each.wave for each in batches if each.wave is not None]
     known = [wave.about.usd for wave in ours if wave.about.usd is not None]
     return {
-        "batches": len(sights),
-        "requests": sum(s.wave.size if s.wave else s.info.total if s.info else 0 for s in sights),
+        "batches": len(batches),
+        "requests": sum(b.wave.size if b.wave else b.info.total if b.info else 0 for b in batches),
         "usd": sum(known) if known else None,
-        "unknown": len(sights) - len(known),
+        "unknown": len(batches) - len(known),
     }

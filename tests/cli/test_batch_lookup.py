@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundswell import batch_lookup
-from groundswell.batch_lookup import Problem, Providers
+from groundswell.batch_lookup import MOST_ENDED, BatchStates, Problem, Providers
 from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.ports import Route, Transport
 from groundswell.engine.records import Absent, BatchInfo, EndpointFigures, Intent, Receipt, Settled, Via, Wave
@@ -149,20 +149,20 @@ def test_what_cannot_be_seen_is_said(
     waves: list[StoredWave], monkeypatch: pytest.MonkeyPatch, transport: Transport | None, problem: Problem
 ) -> None:
     monkeypatch.setattr(batch_lookup, "PATIENCE", 0.01)
-    (sight,) = look_at(waves[:1], transport)
-    assert (sight.problem, sight.info, sight.batch) == (problem, None, "batch_1")
+    (found,) = look_at(waves[:1], transport)
+    assert (found.problem, found.info, found.batch) == (problem, None, "batch_1")
 
 
 def test_another_owners_batch_is_not_looked_at(waves: list[StoredWave]) -> None:
-    (sight,) = look_at(waves[:1], FakeBatches(never, owner="another"))
-    assert sight.problem is not None
-    assert sight.problem.short == "another key"
+    (found,) = look_at(waves[:1], FakeBatches(never, owner="another"))
+    assert found.problem is not None
+    assert found.problem.short == "another key"
 
 
 def test_many_are_looked_at_side_by_side_and_not_all_at_once(waves: list[StoredWave]) -> None:
     transport = FakeBatches(working)
-    sights = look_at(waves, transport)
-    assert [sight.batch for sight in sights] == [wave.batch for wave in waves]
+    batches = look_at(waves, transport)
+    assert [each.batch for each in batches] == [wave.batch for wave in waves]
     assert transport.most == batch_lookup.AT_ONCE
 
 
@@ -171,3 +171,11 @@ def test_many_are_looked_at_side_by_side_and_not_all_at_once(waves: list[StoredW
 )
 def test_numbers_of_waves_as_people_write_them(text: str, number: int) -> None:
     assert batch_lookup.number_of(text) == number
+
+
+def test_ended_batches_are_forgotten_after_many_others() -> None:
+    states = BatchStates()
+    states.record(BatchInfo("open", "in_progress", 1, 0, 0, 0.0))
+    for number in range(MOST_ENDED + 1):
+        states.record(BatchInfo(str(number), "completed", 1, 1, 0, 0.0))
+    assert set(states._infos) == {"open", *map(str, range(1, MOST_ENDED + 1))}

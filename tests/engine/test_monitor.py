@@ -58,12 +58,12 @@ def test_a_sample_has_the_figures_of_a_run(tmp_path: Path) -> None:
     id_ = run_async(main())
     first, second, last = monitor.samples(id_)
     assert (first.time, second.time) == (EPOCH, EPOCH + 2.0)
-    assert (first.settled, first.running, first.sent, first.in_flight, first.cap) == (0, 3, 2, 2, 2)
-    assert (second.settled, second.running, second.sent, second.in_flight) == (1, 2, 3, 2)
+    assert (first.sent, first.in_flight, first.cap) == (2, 2, 2)
+    assert (second.sent, second.in_flight) == (3, 2)
     (lane,) = first.lanes
-    assert lane == LaneSample(lane.account, lane.model, 1, 2, 2, None, "all 2 slots are in use")
-    assert (second.lanes[0].queued, second.lanes[0].latency) == (0, 2.0)
-    assert (last.settled, last.missing, last.running, last.in_flight, last.lanes) == (3, 0, 0, 0, ()), "at the end"
+    assert lane == LaneSample(lane.account, lane.model, 2, 2, None, "all 2 slots are in use")
+    assert second.lanes[0].latency == 2.0
+    assert (last.in_flight, last.lanes) == (0, ()), "at the end"
     assert [event.text for event in monitor.events(id_)] == [f"run {id_}: opened", f"run {id_}: completed"]
 
 
@@ -88,8 +88,8 @@ def test_a_lane_of_batches_has_its_requests_in_flight_and_no_cap(tmp_path: Path)
     id_ = clock.run(main())
     sample = monitor.samples(id_)[0]
     busy = [lane for lane in sample.lanes if lane.in_flight]
-    assert busy == [LaneSample("books", "m", 0, 4, None, None, "")]
-    assert (sample.in_flight, sample.running) == (4, 4)
+    assert busy == [LaneSample("books", "m", 4, None, None, "")]
+    assert sample.in_flight == 4
     assert any(" sent: 4 requests" in event.text for event in monitor.events(id_))
 
 
@@ -98,8 +98,8 @@ class Named:
 
     def __init__(self, id_: str) -> None:
         self.record = self.dispatch = self.counters = self
-        self.id, self.lanes, self.open, self.in_flight, self.usd = id_, (), (), 0, 0.0
-        self.settled = self.missing = self.sent = self.cached = 0
+        self.id, self.lanes, self.in_flight, self.usd = id_, (), 0, 0.0
+        self.sent = self.cached = 0
 
 
 @pytest.mark.parametrize("taken", [1, SAMPLES - 1, SAMPLES, SAMPLES + 1, 5 * SAMPLES + 7, 64 * SAMPLES])

@@ -16,7 +16,6 @@ from groundswell.stats import power as planning
 from groundswell.stats.compare import fisher, mcnemar
 from groundswell.stats.power import (
     detectable,
-    detectable_paired,
     interactions_for,
     n_for_paired,
     n_for_two,
@@ -143,25 +142,17 @@ def test_stricter_tests_need_more() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "n"), [(0.2, 120), (0.2, 2000), (0.0, 50), (1.0, 50)])
 def test_what_is_detectable_is_detected_and_what_is_nearer_is_not(rate: float, n: int) -> None:
-    for found, power_of in ((detectable(rate, n), power_of_two), (detectable_paired(rate, n), power_of_paired)):
-        for edge in (found.below, found.above):
-            if edge is not None:
-                assert power_of(rate, edge, n).power >= 0.8
-                assert power_of(rate, edge + (rate - edge) * 0.02, n).power < 0.8
-    assert (detectable(rate, n).below is None) == (rate == 0)
-    assert (detectable(rate, n).above is None) == (rate == 1)
+    found = detectable(rate, n)
+    for edge in (found.below, found.above):
+        if edge is not None:
+            assert power_of_two(rate, edge, n).power >= 0.8
+            assert power_of_two(rate, edge + (rate - edge) * 0.02, n).power < 0.8
+    assert (found.below is None) == (rate == 0)
+    assert (found.above is None) == (rate == 1)
 
 
 def test_with_very_few_nothing_is_detectable() -> None:
     assert detectable(0.5, 3) == planning.Detectable(None, None)
-    assert detectable_paired(0.5, 3) == planning.Detectable(None, None)
-
-
-def test_with_a_correlation_smaller_differences_are_detectable() -> None:
-    apart, together = detectable_paired(0.3, 200), detectable_paired(0.3, 200, correlation=0.8)
-    assert apart.above is not None
-    assert together.above is not None
-    assert together.above < apart.above
 
 
 @pytest.mark.parametrize(("rate", "at_most"), [(0.1, 0.05), (0.5, 0.1), (0.0, 0.02), (0.02, 0.01)])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import exp
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,8 +17,16 @@ from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.duration.survfunc import SurvfuncRight, survdiff  # type: ignore[import-untyped]
 
 from groundswell.stats.rates import exact
-from groundswell.stats.survival import ClusteredLogrank, Counts, Lives, curve, logrank, restricted_mean
+from groundswell.stats.survival import ClusteredLogrank, Counts, curve, logrank, restricted_mean
 from tests.properties import examples
+
+
+class Lives(NamedTuple):
+    """Events by time, and censored observations by time of the last observation."""
+
+    events: Counts
+    censored: Counts
+
 
 TREATED = Lives(Counter([6, 6, 6, 7, 10, 13, 16, 22, 23]), Counter([6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]))
 UNTREATED = Lives(Counter([1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]), {})

@@ -11,7 +11,7 @@ import pytest
 from groundswell.experiments.simulations.catalogue import ENTITY, KEPT
 from groundswell.program.request import Chat, Fault, FaultKind, Request
 from groundswell.transports.scripted import Answer, scripted_model
-from groundswell.web.keeping import NOT_KEPT
+from groundswell.web.entities import NOT_KEPT
 from tests.web.scene import Api, Gate, gated, serving
 from tests.web.test_background import stored
 from tests.web.test_entity_types import fields

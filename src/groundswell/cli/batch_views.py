@@ -31,36 +31,36 @@ def resume(store: Store, wave: StoredWave, path: str) -> str:
     return output.command(f"runs resume {wave.run}", path)
 
 
-def print_rows(sights: Sequence[FoundBatch], now: float) -> None:
-    if not sights:
+def print_rows(batches: Sequence[FoundBatch], now: float) -> None:
+    if not batches:
         output.line("no batches in flight")
         return
     table = Table(box=None, pad_edge=False)
     for column in ("run", "wave", "account", "model", "requests", "batch", "state", "age", "expires in", "about"):
         table.add_column(column, justify="right" if column in RIGHT else "left")
-    for sight in sights:
-        told = described(sight, now)
+    for found in batches:
+        told = described(found, now)
         table.add_row(
             escape(_whose(told)),
             "" if told["wave"] is None else str(told["wave"]),
-            sight.account,
+            found.account,
             escape(told["model"] or ""),
             f"{told['requests']:,}",
-            escape(sight.batch or "not known yet"),
-            state(sight),
+            escape(found.batch or "not known yet"),
+            state(found),
             "" if told["age_seconds"] is None else output.age(told["age_seconds"]),
-            _until(sight, now),
+            _until(found, now),
             "" if told["usd"] is None else output.cost(told["usd"], 0),
         )
     output.print_table(table)
-    _print_total(sights)
-    for sight in sights:
-        if sight.wave is not None and sight.problem is not None and sight.problem.message:
-            output.say(f"{sight.wave.title}: {sight.problem.message}")
+    _print_total(batches)
+    for found in batches:
+        if found.wave is not None and found.problem is not None and found.problem.message:
+            output.say(f"{found.wave.title}: {found.problem.message}")
 
 
-def _print_total(sights: Sequence[FoundBatch]) -> None:
-    sums = total(sights)
+def _print_total(batches: Sequence[FoundBatch]) -> None:
+    sums = total(batches)
     count, unknown = sums["batches"], sums["unknown"]
     price = "of unknown cost" if sums["usd"] is None else f"about {output.cost(sums['usd'], 0)}"
     if sums["usd"] is not None and unknown:
@@ -74,8 +74,8 @@ def _whose(told: dict[str, Any]) -> str:
     return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "not in this store"
 
 
-def _until(sight: FoundBatch, now: float) -> str:
-    info = sight.info
+def _until(found: FoundBatch, now: float) -> str:
+    info = found.info
     if info is None or info.expires_at is None or not info.open:
         return ""
     return output.age(info.expires_at - now)
@@ -98,18 +98,18 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
     }
 
 
-def print_one(sight: FoundBatch, told: dict[str, Any]) -> None:
-    wave, info, now = sight.wave, sight.info, time.time()
-    standing = state(sight) if sight.info or wave is None or wave.ended_at is None else "collected"
-    output.line(f"batch {sight.batch or 'not known yet'}: {standing}")
-    if sight.problem is not None and sight.problem.message:
-        output.line(f"  problem   {sight.problem.message}", "yellow")
+def print_one(found: FoundBatch, told: dict[str, Any]) -> None:
+    wave, info, now = found.wave, found.info, time.time()
+    standing = state(found) if found.info or wave is None or wave.ended_at is None else "collected"
+    output.line(f"batch {found.batch or 'not known yet'}: {standing}")
+    if found.problem is not None and found.problem.message:
+        output.line(f"  problem   {found.problem.message}", "yellow")
     if wave is None:
         output.line(f"  run       {_whose(told)}")
-        output.line(f"  account   {sight.account}, {told['requests']:,} requests")
+        output.line(f"  account   {found.account}, {told['requests']:,} requests")
     else:
         output.line(f"  run       {wave.name or wave.run} ({told['status']}), wave {wave.number}")
-        output.line(f"  account   {sight.account}, {wave.about.model or 'model unknown'}, {wave.size:,} requests")
+        output.line(f"  account   {found.account}, {wave.about.model or 'model unknown'}, {wave.size:,} requests")
         output.line(f"  trials    {_some(told['trials'], wave.size)}")
         output.line(f"  recorded  {_moment(wave.at, now)}")
     if info is not None:
@@ -130,12 +130,12 @@ def _print_results(wave: StoredWave, told: dict[str, Any], now: float) -> None:
     output.line(f"  cost      {paid if told['settled'] else about}")
 
 
-def advice(store: Store, sight: FoundBatch, path: str) -> Iterator[str]:
+def advice(store: Store, found: FoundBatch, path: str) -> Iterator[str]:
     """Where the results are and what to do next."""
-    wave, info = sight.wave, sight.info
+    wave, info = found.wave, found.info
     if wave is None:
         if info is not None and info.open:
-            yield f"to cancel it: groundswell batches cancel {info.id} --account {sight.account}"
+            yield f"to cancel it: groundswell batches cancel {info.id} --account {found.account}"
         return
     if wave.ended_at is not None:
         yield f"results are in the store: {output.command(f'runs show {wave.run}', path)}"
@@ -147,7 +147,7 @@ def advice(store: Store, sight: FoundBatch, path: str) -> Iterator[str]:
     else:
         batch = BATCH_FORMATS.get(wave.transport)
         if info is not None and not info.open and batch is not None:
-            yield f"{sight.account} keeps the results for {batch.days_kept} days after the batch was created"
+            yield f"{found.account} keeps the results for {batch.days_kept} days after the batch was created"
         yield f"to collect it: {resume(store, wave, path)}"
 
 

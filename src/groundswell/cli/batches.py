@@ -70,25 +70,25 @@ def list_batches(
         )
 
     async def work(providers: Providers) -> tuple[list[FoundBatch], dict[str, Problem]]:
-        sights = await batch_lookup.look_at(waves, providers)
-        return await batch_lookup.look_around(sights, known, providers) if all_ else (sights, {})
+        found = await batch_lookup.look_at(waves, providers)
+        return await batch_lookup.with_unknown_batches(found, known, providers) if all_ else (found, {})
 
     with opened(flags.store) as store:
         waves = store.waves.open(None if run is None else store.runs.get(run))
         known = store.waves.batches() if all_ else set()
     problems: dict[str, Problem] = {}
     if offline:
-        sights = [batch_lookup.FoundBatch(w.account, w.transport, w, problem=batch_lookup.NOT_ASKED) for w in waves]
+        found = [batch_lookup.FoundBatch(w.account, w.transport, w, problem=batch_lookup.NOT_ASKED) for w in waves]
     else:
         with output.working("querying the providers"):
-            sights, problems = _ask(work)
+            found, problems = _ask(work)
     now = time.time()
     if flags.json:
         said = {name: problem.message for name, problem in problems.items()}
-        each = [batch_lookup.described(sight, now) for sight in sights]
-        output.print_json({"batches": each, "total": batch_lookup.total(sights), "accounts_not_listed": said})
+        shown = [batch_lookup.described(each, now) for each in found]
+        output.print_json({"batches": shown, "total": batch_lookup.total(found), "accounts_not_listed": said})
         return
-    batch_views.print_rows(sights, now)
+    batch_views.print_rows(found, now)
     for name, problem in problems.items():
         output.say(f"could not list the batches of {name}: {problem.message}")
 
@@ -100,16 +100,16 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
-        sight = _find(store, batch, account)
-        wave = sight.wave
-        details = batch_lookup.described(sight, time.time())
+        found = _find(store, batch, account)
+        wave = found.wave
+        details = batch_lookup.described(found, time.time())
         if wave is not None:
             details |= batch_views.more(store, wave)
-        advice = list(batch_views.advice(store, sight, flags.store))
+        advice = list(batch_views.advice(store, found, flags.store))
     if flags.json:
         output.print_json(details | {"advice": advice})
         return
-    batch_views.print_one(sight, details)
+    batch_views.print_one(found, details)
     for line in advice:
         output.say(line)
 
@@ -121,23 +121,23 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
     from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
-        sight = _find(store, batch, account)
-        wave, info = sight.wave, sight.info
+        found = _find(store, batch, account)
+        wave, info = found.wave, found.info
         at_work = wave is not None and store.runs.is_held(store.runs.get(wave.run))
         resume = "" if wave is None else batch_views.resume(store, wave, flags.store)
     if info is None:
-        why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is unknown")
+        why = f"batch {batch} cannot be cancelled: " + (found.problem.message if found.problem else "it is unknown")
         raise RunError(why)
     cancelled = info.open and info.state != "cancelling"
     if cancelled:
         if not yes:
-            output.confirm(_question(sight, at_work=at_work))
-        sight = _ask(lambda providers: providers.cancel(sight))
-        info = sight.info or info
+            output.confirm(_question(found, at_work=at_work))
+        found = _ask(lambda providers: providers.cancel(found))
+        info = found.info or info
     if flags.json:
-        output.print_json(batch_lookup.described(sight, time.time()) | {"cancelled": cancelled})
+        output.print_json(batch_lookup.described(found, time.time()) | {"cancelled": cancelled})
         return
-    stands = batch_lookup.state(sight)
+    stands = batch_lookup.state(found)
     if cancelled:
         output.line(f"batch {info.id}: {stands}; completed requests are kept, and you are billed for them")
     else:
@@ -218,10 +218,10 @@ def _find(store: Store, batch: str, account: str | None) -> FoundBatch:
     return found
 
 
-def _question(sight: FoundBatch, *, at_work: bool) -> str:
-    wave, info = sight.wave, sight.info
+def _question(found: FoundBatch, *, at_work: bool) -> str:
+    wave, info = found.wave, found.info
     assert info is not None
-    text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
+    text = f"Cancel batch {info.id} of {found.account}, {info.total or (wave.size if wave else 0):,} requests? "
     text += "Replies to requests that have already completed are kept, and you are billed for them."
     if wave is not None and wave.ended_at is None:
         run = wave.name or wave.run

@@ -185,7 +185,8 @@ class Admission:
     async def feed(
         self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Outcomes, *, goes_on: bool
     ) -> None:
-        """Read specs as there is room, and open their trials. `goes_on`: with keys as if the last `map` went on."""
+        """Read specs as there is room, and open their trials. `goes_on`: number the trials as a continuation of the
+        last `map`."""
         if not (goes_on and self._ordinal):
             self._mapped = Seen(), f"@{self._ordinal}" if self._ordinal else ""
             self._ordinal += 1

@@ -249,8 +249,8 @@ class PendingAsk:
 
     run         `lane`: the lane that it goes by, unless another way turns out to be better
     dispatch    `attempts`: how often it was sent; `refusals`: how often that came to nothing because there was too much
-                to do, `refused_since` the first of these; `came_by`: the lane of its reply; `seconds`: how long the
-                attempt took that ended it, if it was sent
+                to do, `refused_since` the first of these; `came_by`: the lane of its reply; `seconds`: duration of
+                the last attempt, None if nothing was sent
     reuse       `cache_key`: what its reply is kept under; `leads`: it was sent for all equal asks
     scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight;
                 `sent_at`: when it was last sent

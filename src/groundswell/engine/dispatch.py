@@ -39,10 +39,9 @@ UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
 
 
 class LaneLoad(NamedTuple):
-    """How many requests of a run wait for a lane, and how many are in flight on it."""
+    """How many requests of a run are in flight on a lane."""
 
     lane: Lane
-    queued: int
     in_flight: int
 
 
@@ -147,10 +146,10 @@ class Dispatch:
         for order in self.batches.orders.values():
             batched[order.lane] += len(order.intent.asks)
         found = [
-            LaneLoad(lane, len(queue.asks), batched.pop(lane, 0) if lane.barrier else queue.in_flight)
+            LaneLoad(lane, batched.pop(lane, 0) if lane.barrier else queue.in_flight)
             for lane, queue in self._queues.queues.items()
         ]
-        return found + [LaneLoad(lane, 0, asks) for lane, asks in batched.items()]  # sent by an earlier session
+        return found + [LaneLoad(lane, asks) for lane, asks in batched.items()]  # sent by an earlier session
 
     @property
     def barrier(self) -> bool:

@@ -18,16 +18,11 @@ from groundswell.engine.dispatch import LaneLoad
 from groundswell.engine.event_lines import EventLines
 from groundswell.engine.events import (
     AskRetried,
-    BatchChanged,
-    BatchHeldBack,
-    BatchReordered,
-    BatchSent,
-    EndpointChanged,
+    DriverReported,
     Event,
-    RouteChosen,
     RunEnded,
     RunOpened,
-    RunStopping,
+    TrialEnded,
     WaveEnded,
     WaveSent,
 )
@@ -41,24 +36,19 @@ SAMPLES, EVENTS, WAVES, ENDED = 600, 200, 200, 50
 """Samples, events and waves that are kept of a run, and number of runs that are kept after their end."""
 SHOWN = 200
 """Characters of the message of a fault that are shown."""
-NOTABLE = (
-    *(AskRetried, RouteChosen, BatchSent, BatchHeldBack, BatchChanged, BatchReordered),
-    *(EndpointChanged, RunOpened, RunStopping, RunEnded, WaveSent, WaveEnded),
-)
 
 
 class LaneSample(NamedTuple):
     """One lane of a run.
 
-    queued, in_flight  requests of this run
-    cap                how many requests of all runs may be in flight; None for batches
-    latency            moving average of the seconds until a reply; None before the first, and for batches
-    waits              why no request can be sent now; empty if one can
+    in_flight  requests of this run
+    cap        how many requests of all runs may be in flight; None for batches
+    latency    moving average of the seconds until a reply; None before the first, and for batches
+    waits      why no request can be sent now; empty if one can
     """
 
     account: str
     model: str
-    queued: int
     in_flight: int
     cap: int | None
     latency: float | None
@@ -68,16 +58,11 @@ class LaneSample(NamedTuple):
 class Sample(NamedTuple):
     """The figures of a run at a time, in seconds since 1970.
 
-    `cap` is the sum of those of its lanes; None if all requests are sent in batches.
-
-    settled, missing, running       trials; those that are missing are settled too
-    sent, cached                    requests
+    `sent`, `cached` and `in_flight` are numbers of requests. `cap` is the sum of those of its lanes; None if all
+    requests are sent in batches.
     """
 
     time: float
-    settled: int
-    missing: int
-    running: int
     sent: int
     cached: int
     in_flight: int
@@ -194,7 +179,7 @@ class Monitor:
 
     def __call__(self, event: Event) -> None:
         """Take note of an event. Events without a run concern all open runs."""
-        if not isinstance(event, NOTABLE):
+        if isinstance(event, TrialEnded | DriverReported):
             return
         with self._lock:
             if event.run:
@@ -280,9 +265,6 @@ def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
     lanes = tuple(_lane_sample(load, now) for load in loads)
     return Sample(
         clock.wall(),
-        counters.settled,
-        counters.missing,
-        len(run.open),
         counters.sent,
         counters.cached,
         run.in_flight,
@@ -295,7 +277,7 @@ def sample_of(run: Run, loads: Iterable[LaneLoad], clock: Clock) -> Sample:
 def _lane_sample(load: LaneLoad, now: float) -> LaneSample:
     lane = load.lane
     cap, latency = (None, None) if lane.barrier else (lane.pace.cap, lane.pace.latency)
-    return LaneSample(lane.account, lane.model, load.queued, load.in_flight, cap, latency, _waits(lane, now))
+    return LaneSample(lane.account, lane.model, load.in_flight, cap, latency, _waits(lane, now))
 
 
 def _waits(lane: Lane, now: float) -> str:

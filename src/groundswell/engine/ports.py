@@ -234,7 +234,7 @@ class Journal(Protocol):
     ) -> None:
         """An ask ended: that of a trial and a path. With a cache key, other runs may use the reply.
 
-        `seconds` is the time since the attempt that ended it was sent; None if nothing was sent.
+        `seconds`: duration of the last attempt, None if nothing was sent.
 
         Raises `UnicodeEncodeError`, and adds nothing, where the settlement holds text that cannot be stored.
         """

@@ -48,7 +48,7 @@ from groundswell.reporting.figures import (
 )
 from groundswell.reporting.figures import STAND_IN as COLOURS
 from groundswell.reporting.numbers import NONE, plural, worded
-from groundswell.reporting.words import clipped
+from groundswell.reporting.words import clipped, plainly
 from groundswell.stats.compare import Difference, holm, reported_difference
 from groundswell.store.journal import Store
 
@@ -453,21 +453,17 @@ def _flat(before: str, value: Any) -> dict[str, str]:
         case dict():
             return {k: v for name, each in value.items() for k, v in _flat(_path(before, name), each).items()}
         case list() if all(not isinstance(each, dict | list) for each in value) and len(value) <= MOST_ITEMS:
-            return {before or "settings": ", ".join(map(_text, value))}
+            return {before or "settings": ", ".join(map(plainly, value))}
         case list() if len(value) <= MOST_ITEMS:
             return {k: v for at, each in enumerate(value, 1) for k, v in _flat(_path(before, str(at)), each).items()}
         case list():
             digest = _digest(msgspec.json.encode(value).decode())
             return {before or "settings": f"{len(value):,} items (digest {digest})"}
-    return {before or "settings": _text(value)}
+    return {before or "settings": plainly(value)}
 
 
 def _path(before: str, name: str) -> str:
     return f"{before}.{name}" if before else name
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _digest(text: str) -> str:

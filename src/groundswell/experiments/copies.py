@@ -17,6 +17,7 @@ import tomli_w
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import EXPERIMENTS, Command, Experiment
 from groundswell.experiments.options import LITERAL, Field, Given, WithoutFiles, literal, value_of
+from groundswell.reporting.words import plainly
 
 FILE = "run.toml"
 LONGEST_LINE = 88
@@ -88,20 +89,16 @@ def flag_words(one: Field, value: Any) -> list[str] | None:
 def _texts(one: Field, value: Any) -> list[str]:
     """A value as the words that may stand for it; several for a flag that may be repeated."""
     if isinstance(value, list | tuple) and one.is_repeated and not one.flag.commas:
-        return [_text(each) for each in value]
+        return [plainly(each) for each in value]
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return [",".join(value)] if value else []
     if isinstance(value, Mapping) and one.flag.read is None and not any(map(_is_nested, value.values())):
-        return [",".join(f"{name}={_text(each)}" for name, each in value.items())]
-    return [_text(value)]
+        return [",".join(f"{name}={plainly(each)}" for name, each in value.items())]
+    return [plainly(value)]
 
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, Mapping | list | tuple)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _same(one: Field, value: Any, texts: list[str]) -> bool:

@@ -9,8 +9,7 @@ agreement can be measured.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -113,13 +112,13 @@ class Labelling(ABC):
         """The labels as a JSON file that the command line reads."""
 
 
-def find_labels(documents: Documents, *runs: str) -> dict[str, RunLabels]:
+def find_labels(documents: Documents | Changing, *runs: str) -> dict[str, RunLabels]:
     """The labels of these runs, of those that have a sample."""
     found = documents.find(KEPT, *map(_id, runs))
     return {run: _decoded(found[_id(run)]) for run in runs if _id(run) in found}
 
 
-def labels_of(documents: Documents, run: str) -> RunLabels:
+def labels_of(documents: Documents | Changing, run: str) -> RunLabels:
     """The labels of a run. Raises `NotFound` if no sample was drawn yet."""
     found = find_labels(documents, run)
     if run not in found:
@@ -148,7 +147,8 @@ def check_labels(task: Labelling, item: Item, given: Mapping[int, Given]) -> Non
 def give_labels(documents: Documents, run: str, reader: str, given: Mapping[str, OfMessages]) -> RunLabels:
     """Replace what a reader says about some conversations, by the keys of their trials."""
     check_reader(reader)
-    with _changing(documents, run) as (held, labels):
+    with documents.changing() as held:
+        labels = labels_of(held, run)
         if reader not in labels.readers and len(labels.readers) >= MOST_READERS:
             raise SettingsError(f"reader: at most {MOST_READERS} readers are possible", field="reader")
         theirs = {key: said for key, said in {**labels.readers.get(reader, {}), **given}.items() if said}
@@ -159,7 +159,8 @@ def give_labels(documents: Documents, run: str, reader: str, given: Mapping[str,
 
 def delete_labels(documents: Documents, run: str, reader: str | None = None) -> None:
     """Delete the labels of a reader, or the sample with all labels."""
-    with _changing(documents, run) as (held, labels):
+    with documents.changing() as held:
+        labels = labels_of(held, run)
         if reader is None:
             held.delete(KEPT, _id(run))
             return
@@ -180,15 +181,6 @@ def check_reader(name: str) -> None:
     """Raise `SettingsError` for a name that cannot be shown."""
     if not name.strip() or name != name.strip() or len(name) > LONGEST_READER or not name.isprintable():
         raise SettingsError(f"reader: must be 1 to {LONGEST_READER} printable characters", field="reader")
-
-
-@contextmanager
-def _changing(documents: Documents, run: str) -> Iterator[tuple[Changing, RunLabels]]:
-    with documents.changing() as held:
-        found = held.find(KEPT, _id(run)).get(_id(run))
-        if found is None:
-            raise NotFound(f"run {run} has no sample to label yet; draw one first")
-        yield held, _decoded(found)
 
 
 def _id(run: str) -> str:

@@ -181,7 +181,7 @@ class Field:
 
     @property
     def off(self) -> str | None:
-        """The flag that switches off what is on unless somebody says otherwise."""
+        """The flag that switches off an option that is on by default."""
         if self.flag.off is not None:
             return self.flag.off
         return f"--no-{dashed(self.name)}" if self.default is True else None

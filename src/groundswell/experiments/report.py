@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -36,11 +35,12 @@ from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.talk import turns
 from groundswell.reporting.transcript import Transcript as StoredTranscript
-from groundswell.reporting.words import also, cost, duration
+from groundswell.reporting.words import also, cost, duration, plainly
 from groundswell.store.atomic import own_folder, replacing
 from groundswell.store.journal import Store
 from groundswell.store.results import Results as Trials
 from groundswell.store.tables import Columns, table_files, table_paths
+from groundswell.version import __version__
 
 ReportFormat = Literal["html", "md", "json"]
 ANALYSIS, FIGURES = "analysis.json", "figures"
@@ -250,7 +250,7 @@ def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> 
     via, schedule = first.options.get("via", "live"), first.options.get("schedule", "stream")
     yield "sent", f"{via}, {'in waves' if schedule == 'waves' else 'as a stream'}"
     yield "started", ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
-    yield "version", f"groundswell {version('groundswell')}"
+    yield "version", f"groundswell {__version__}"
     full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
     yield "full model names", ", ".join(f"{name} is {model}" for name, model in full.items())
 
@@ -347,8 +347,7 @@ def _flat(value: Any) -> Cell:
     """A cell: numbers unchanged, text on one line, nested values as JSON."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    flat = " ".join(text.split())
+    flat = " ".join(plainly(value).split())
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
 
 

@@ -128,20 +128,6 @@ def n_for_paired(
     return found(_smallest(lambda n: found(n).power >= power))
 
 
-def detectable_paired(
-    rate: float, n: int, *, correlation: float = 0.0, power: float = 0.8, alpha: float = 0.05
-) -> Detectable:
-    """The nearest rates that can be distinguished from this one on the same n rows with that power."""
-    _check(rate, rate, alpha, power)
-
-    def enough(other: float) -> bool:
-        most = _correlations(rate, other)[1]
-        found = power_of_paired(rate, other, n, correlation=min(correlation, most), alpha=alpha)
-        return found.power >= power
-
-    return _nearest(rate, enough)
-
-
 def interactions_for(secrets: int, correlation: float = 0.0) -> int:
     """Number of interactions of a model with itself that are worth this many independent secrets, two per interaction.
 

@@ -25,13 +25,6 @@ FARTHEST = 700.0
 """Largest exponent, just below what a float can hold."""
 
 
-class Lives(NamedTuple):
-    """Events by time, and censored observations by time of the last observation."""
-
-    events: Counts
-    censored: Counts
-
-
 class Step(msgspec.Struct, frozen=True):
     """The surviving share from this time on."""
 

@@ -77,8 +77,7 @@ def decode_rows(trial: int, stored: str) -> list[dict[str, Any]]:
 class AskRow(NamedTuple):
     """An ask that has ended, as the journal holds it.
 
-    `seconds` is the time from sending the attempt that ended it to its settlement. It is None if nothing was sent, and
-    in rows that were written before schema 0008.
+    `seconds`: duration of the last attempt, None if nothing was sent and in rows that were written before schema 0008.
     """
 
     trial: int

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.types import ASGIApp
 
 from groundswell.experiments.experiment import experiment_names
 from groundswell.known_models import examine
 from groundswell.reporting.api_page import api_page
+from groundswell.version import __version__
 from groundswell.web import batches, entities, entity_files, entity_types, labels, provider_batches, runs, simulations
 from groundswell.web.bodies import JsonBodies
 from groundswell.web.cache import router as cache_router
@@ -23,9 +22,8 @@ from groundswell.web.dashboard.pages import error_page
 from groundswell.web.envelope import answer_errors, refuse_unknown_queries, success
 from groundswell.web.experiments import router_for
 from groundswell.web.schema import answers, declare, errors
-from groundswell.web.security import HEALTH, Guard
+from groundswell.web.security import HEALTH
 from groundswell.web.services import Here, Services
-from groundswell.web.settings import ServerSettings
 
 ABOUT = """
 Run experiments with language models, follow them, and read their results.
@@ -75,7 +73,7 @@ def create_app(services: Services) -> FastAPI:
     settings = services.settings
     app = FastAPI(
         title="Groundswell",
-        version=own_version(),
+        version=__version__,
         description=ABOUT,
         docs_url=None,
         redoc_url=None,
@@ -101,26 +99,12 @@ def create_app(services: Services) -> FastAPI:
     return app
 
 
-def guarded(app: FastAPI, settings: ServerSettings) -> ASGIApp:
-    """The application behind its access checks."""
-    return Guard(app, settings)
-
-
-@cache
-def own_version() -> str:
-    """The version of this package."""
-    try:
-        return version("groundswell")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "0"
-
-
 @router.get(HEALTH, summary="Check the server", responses={**answers(Health, "The server is up."), **errors()})
 async def health(here: Here) -> Response:
     """Return the version and the number of runs in progress. Needs no token."""
     background = here.background
     uptime = round(time.monotonic() - here.began, 3)
-    return success(Health("ok", own_version(), background.running, background.waiting, here.model, uptime))
+    return success(Health("ok", __version__, background.running, background.waiting, here.model, uptime))
 
 
 @router.get("/", include_in_schema=False)

@@ -10,24 +10,40 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord
+from groundswell.engine.spending import NOTHING, Range
+from groundswell.estimate.bill import Bill
+from groundswell.estimate.billing import billed
 from groundswell.experiments.experiment import plain_name
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.experiment import Contrasted, contrast_of
 from groundswell.experiments.simulations.exporting import write_export
-from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings
+from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings, countable
 from groundswell.experiments.simulations.reading import batch_id as id_of
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download, written
 from groundswell.web.envelope import ApiError, Confirmation, Started, page, success
-from groundswell.web.estimating import Estimated, estimated
 from groundswell.web.requests import BatchBody, ResumeBody
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Limit, Offset, Services
+from groundswell.web.settings import ServerSettings
 
 router = APIRouter(prefix="/api/batch-simulations", tags=["batch simulations"])
 
 GOING_ON: tuple[BatchStatus, ...] = ("pending", "in_progress")
+
+
+class Estimated(msgspec.Struct, frozen=True):
+    """The estimate of a simulation batch. Ranges are lists of the lowest and the highest value."""
+
+    combinations: int | str
+    simulations: int
+    asks: Range
+    input_tokens: Range
+    output_tokens: Range
+    usd: Range | None
+    seconds: Range
+    bill: Bill
 
 
 class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,7 +85,7 @@ async def create(here: Here, body: BatchBody) -> Response:
 async def estimate(here: Here, body: BatchBody) -> Response:
     """Predict requests, tokens, cost and time. Takes the same body as creating a batch, and needs no key."""
     batch = await _made(here, body, keys=False)
-    return success(await here.heavy(lambda: estimated(batch, here.settings)))
+    return success(await here.heavy(lambda: _estimated(batch, here.settings)))
 
 
 @router.get(
@@ -230,6 +246,20 @@ async def _made(here: Services, body: BatchBody, *, keys: bool = True) -> Batch:
     batch = body.made(here.entities(body.entity_ids), here.settings)
     await here.check_models(batch.rules.model, batch.entities, keys=keys)
     return batch
+
+
+def _estimated(batch: Batch, server: ServerSettings) -> Estimated:
+    found = billed(simulate, batch, account=server.account, max_concurrent=server.max_concurrent)
+    return Estimated(
+        combinations=countable(batch.combinations),
+        simulations=batch.num_simulations,
+        asks=sum((model.calls for model in found.models), NOTHING),
+        input_tokens=sum((model.input_tokens for model in found.models), NOTHING),
+        output_tokens=sum((model.output_tokens for model in found.models), NOTHING),
+        usd=found.ways.live.usd,
+        seconds=found.ways.live.seconds,
+        bill=found,
+    )
 
 
 def _write(out: IO[bytes], batches: Any, *, listed: bool = False) -> None:

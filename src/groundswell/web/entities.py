@@ -1,20 +1,31 @@
-"""/api/entities: entities that are created by hand, sampled from a type, or written by a model."""
+"""/api/entities: entities that are created by hand, sampled from a type, or written by a model.
+
+The entities that a run of `write` produced are added to the store when it has ended, each exactly once. A server may be
+killed before that, so ended runs are checked again when a server starts. A marker, written in the same transaction as
+the entities, shows which ones are already stored.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from groundswell.errors import Conflict, NotFound, SettingsError
+from groundswell.engine.driver import driver_name
+from groundswell.engine.records import RunRecord
+from groundswell.errors import Conflict, GroundswellError, NotFound, SettingsError, StoreError
+from groundswell.experiments.simulations.catalogue import KEPT, Catalogue
 from groundswell.experiments.simulations.entities import Entity, EntityType, Value
 from groundswell.experiments.simulations.sampling import first_free
 from groundswell.experiments.simulations.sampling import sample as drawn
 from groundswell.experiments.simulations.templates import template
-from groundswell.experiments.simulations.writing import write
+from groundswell.experiments.simulations.writing import Written, keep, write
+from groundswell.store.journal import Store
+from groundswell.store.runs import UNFINISHED
 from groundswell.web.entity_requests import (
     ENTITY_EXAMPLE,
     EntityBody,
@@ -33,6 +44,10 @@ from groundswell.web.services import Here, Limit, Offset, Services
 
 router = APIRouter(prefix="/api/entities", tags=["entities"])
 
+log = logging.getLogger("groundswell.web")
+
+WRITE = driver_name(write)
+NOT_KEPT = "its entities could not be stored"
 EXAMPLE: dict[str, Any] = {"id": "entity-id-1", **ENTITY_EXAMPLE, "model": None}
 
 
@@ -199,3 +214,48 @@ def _sampled(here: Services, body: SampleBody) -> list[EntityShown]:
 def _listed(here: Services, type_: str | None, text: str, limit: int, offset: int) -> Response:
     found = here.catalogue.entities(limit, offset, type_, text)
     return page([shown(each) for each in found], here.catalogue.count_entities(type_, text))
+
+
+def store_missing_entities(store: Store) -> None:
+    """Store the entities of runs that ended while no server was running."""
+    for id_, _, _ in store.runs.planned(drivers=(WRITE,)):
+        try:
+            store_entities(store, id_)
+        except StoreError as error:  # serve anyway: the next start tries again
+            log.error("run %s: %s: %s", id_, NOT_KEPT, error)
+
+
+def store_entities(store: Store, id_: str) -> None:
+    """Store the entities of an ended run of `write`. If that fails, record the error in the run.
+
+    Runs that were started on the command line are skipped, since the command stores their entities itself.
+    """
+    record = store.runs.find(id_)
+    if record is None or record.driver != WRITE or record.status in UNFINISHED or not record.options.get("unattended"):
+        return
+    if record.analysis is None:
+        return
+    try:
+        _store(store, record, record.analysis)
+    except StoreError:
+        raise
+    except (GroundswellError, msgspec.DecodeError) as error:
+        log.warning("run %s: %s: %s", id_, NOT_KEPT, error)
+        store.runs.change(record, error=f"{NOT_KEPT}: {error}; fix this, then resume the run")
+
+
+def _store(store: Store, record: RunRecord, analysis: str) -> None:
+    written = msgspec.json.decode(analysis, type=Written)
+    if _is_kept(store, record, written):
+        return
+    kept = keep(Catalogue(store.documents), written, record.id)
+    log.info("run %s: stored %d entities", record.id, len(kept))
+    if (record.error or "").startswith(NOT_KEPT):
+        store.runs.change(record, error=None)
+
+
+def _is_kept(store: Store, record: RunRecord, written: Written) -> bool:
+    """Whether all entities of a run are stored. This only reads, so starting a server need not write."""
+    marker = store.documents.find(KEPT, record.id).get(record.id)
+    known: set[str] = set() if marker is None else set(msgspec.json.decode(marker.body, type=list[str]))
+    return known.issuperset(entity.id for entity in written.entities)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -17,7 +18,6 @@ from starlette.routing import Match
 
 from groundswell.errors import Conflict, GroundswellError, NotFound, RunBusy, RunError, SettingsError, StoreError
 from groundswell.store.file import OF_THE_DISK
-from groundswell.web.wrong import worded
 
 log = logging.getLogger("groundswell.web")
 
@@ -26,6 +26,8 @@ WHERE = ("body", "query", "path", "header")
 NO_DISK = "the store is not available; see the server log for the reason"
 MOST_SHOWN = 100
 """Maximum number of errors in one response."""
+LONGEST_MESSAGE = 500
+"""Maximum number of characters of the message for a field."""
 
 
 class FieldError(msgspec.Struct, frozen=True):
@@ -146,7 +148,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
     """A request that does not match its schema, with an error per field."""
     assert isinstance(error, RequestValidationError)
     errors = [
-        FieldError(_place(each["loc"]), worded(request, each, each["loc"][1:])) for each in error.errors()[:MOST_SHOWN]
+        FieldError(_place(each["loc"]), _field_message(request, each, each["loc"][1:]))
+        for each in error.errors()[:MOST_SHOWN]
     ]
     told = ", ".join(dict.fromkeys(each.field for each in errors))
     return failure(422, f"the request is not valid: {told}", errors)
@@ -179,11 +182,49 @@ async def refuse_unknown_queries(request: Request) -> None:
     known = [each.alias for each in getattr(getattr(route, "dependant", None), "query_params", ())]
     for name in request.query_params:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            there = "this endpoint has none"
-            if near or known:
-                there = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            there = _did_you_mean(name, known, "known", "this endpoint has none")
             raise ApiError(422, f"{name[:100]}: unknown query parameter; {there}", field=name[:100])
+
+
+def _field_message(request: Request, error: Mapping[str, Any], place: Sequence[int | str]) -> str:
+    """The message for one error at a place in the body of a request."""
+    if error.get("type") == "extra_forbidden" and place:
+        known = _fields_at(_body_of(request), place[:-1])
+        return f"unknown field; {_did_you_mean(str(place[-1]), known, 'known fields', 'leave it out')}"
+    if error.get("type") == "too_short" and not error["ctx"]["actual_length"]:
+        return f"must not be empty; give at least {error['ctx']['min_length']}"
+    message: str = error["msg"]
+    return message[:1].lower() + message[1:LONGEST_MESSAGE]
+
+
+def _did_you_mean(name: str, known: Sequence[str], others: str, none: str) -> str:
+    """The known name that is most like an unknown one, or all known names, or that there are none."""
+    if near := get_close_matches(name, known, 1):
+        return f"did you mean {near[0]}?"
+    return f"{others}: {', '.join(known)}" if known else none
+
+
+def _body_of(request: Request) -> Any:
+    """The body type that a route declares; None if it parses the body itself."""
+    params = getattr(getattr(request.scope.get("route"), "dependant", None), "body_params", ())
+    return params[0].field_info.annotation if params else None
+
+
+def _fields_at(kind: Any, place: Sequence[int | str]) -> list[str]:
+    """The known fields at a place of a body."""
+    model = _model_in(kind)
+    for part in place:
+        if isinstance(part, str) and model is not None:
+            field = model.model_fields.get(part)
+            model = None if field is None else _model_in(field.annotation)
+    return [] if model is None else list(model.model_fields)
+
+
+def _model_in(kind: Any) -> type[BaseModel] | None:
+    """The model in `list[Model]`, `Model | None` and so on."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    return next((found for each in get_args(kind) if (found := _model_in(each)) is not None), None)
 
 
 def _fields(field: str | None, message: str) -> list[FieldError]:

@@ -79,7 +79,14 @@ def stream(services: Services, look: Callable[[], Moment]) -> EventStream:
     """Events about the data that `look` returns. It raises `RunNotFound` after a deletion."""
     _refuse_too_many(services)
     look()
-    return EventStream(services, _told(services, look))
+    sent = b""
+
+    def progress(data: Any) -> bytes | None:
+        nonlocal sent
+        before, sent = sent, msgspec.json.encode(data)
+        return _event("progress", sent) if sent != before else None
+
+    return EventStream(services, _events(services, look, EVERY, progress, msgspec.json.encode))
 
 
 def part_stream(services: Services, key: str, look: Callable[[], Moment]) -> EventStream:
@@ -88,7 +95,20 @@ def part_stream(services: Services, key: str, look: Callable[[], Moment]) -> Eve
     All viewers of a page share what `look` returns, so one more viewer costs little. `key` says which page it is.
     """
     _refuse_too_many(services)
-    return EventStream(services, _changed_parts(services, key, look))
+    sent: dict[str, object] = {}
+
+    def parts(data: dict[str, str | Versioned]) -> bytes | None:
+        changed = {name: made for name, made in data.items() if sent.get(name) != _version(made)}
+        if not changed:
+            return None
+        sent.update({name: _version(made) for name, made in changed.items()})
+        html = {name: made if isinstance(made, str) else made.html for name, made in changed.items()}
+        return _event("parts", msgspec.json.encode(html))
+
+    def shared() -> Moment:
+        return services.cached(key, look, seconds=PARTS_EVERY)
+
+    return EventStream(services, _events(services, shared, PARTS_EVERY, parts, lambda _: b"{}"))
 
 
 def _refuse_too_many(services: Services) -> None:
@@ -100,57 +120,39 @@ def _version(made: str | Versioned) -> object:
     return made if isinstance(made, str) else made.version
 
 
-async def _changed_parts(services: Services, key: str, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
-    sent: dict[str, object] = {}
+async def _events(
+    services: Services,
+    look: Callable[[], Moment],
+    every: float,
+    change: Callable[[Any], bytes | None],
+    last: Callable[[Any], bytes],
+) -> AsyncIterator[bytes]:
+    """The events that `change` makes of new data, and an `end` with what `last` makes of the final data.
+
+    The data are read from the store, so any process may work on the run.
+    """
     silent = 0.0
-    while not services.closing.is_set():
-        try:
-            parts, over = services.shared_look(key, PARTS_EVERY, look)
-        except (RunNotFound, StoreError) as error:
-            log.info("the stream %s ends: %s", key, error)
-            yield _event("end", b"{}")
-            return
-        changed = {name: made for name, made in parts.items() if sent.get(name) != _version(made)}
-        if changed:
-            html = {name: made if isinstance(made, str) else made.html for name, made in changed.items()}
-            yield _event("parts", msgspec.json.encode(html))
-            sent.update({name: _version(made) for name, made in changed.items()})
-            silent = 0.0
-        elif silent >= HEARTBEAT:
-            yield b": still there\n\n"
-            silent = 0.0
-        if over:
-            yield _event("end", b"{}")
-            return
-        await _pause(services.closing, PARTS_EVERY)
-        silent += PARTS_EVERY
-
-
-async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
-    """The events. They are read from the store, so any process may work on the run."""
-    last, silent = b"", 0.0
     while not services.closing.is_set():
         try:
             data, over = look()
         except RunNotFound:
-            yield _event("end", msgspec.json.encode({"status": "deleted"}))
+            yield _event("end", last({"status": "deleted"}))
             return
         except StoreError as error:  # the response has started, so its status cannot change
             log.error("%s: %s", type(error).__name__, error)
-            yield _event("end", msgspec.json.encode({"status": "error", "message": NO_DISK}))
+            yield _event("end", last({"status": "error", "message": NO_DISK}))
             return
-        body = msgspec.json.encode(data)
-        if body != last:
-            yield _event("progress", body)
-            last, silent = body, 0.0
+        if (event := change(data)) is not None:
+            yield event
+            silent = 0.0
         elif silent >= HEARTBEAT:
             yield b": still there\n\n"
             silent = 0.0
         if over:
-            yield _event("end", body)
+            yield _event("end", last(data))
             return
-        await _pause(services.closing, EVERY)
-        silent += EVERY
+        await _pause(services.closing, every)
+        silent += every
 
 
 async def _pause(closing: asyncio.Event, seconds: float) -> None:

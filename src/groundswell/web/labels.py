@@ -14,7 +14,6 @@ from groundswell.errors import RunError
 from groundswell.experiments.experiment import command_of_run
 from groundswell.experiments.labelling import (
     LONGEST_READER,
-    Choice,
     Given,
     Labelling,
     OfMessages,
@@ -205,7 +204,7 @@ def shown(here: Services, record: RunRecord) -> LabelsShown:
     task = task_of(record)
     labels = find_labels(here.store.documents, record.id).get(record.id)
     readers = [] if labels is None else [ReaderProgress(name, len(labels.done(name))) for name in labels.readers]
-    choices = [_choice(each) for each in task.choices]
+    choices = [each._asdict() for each in task.choices]
     return LabelsShown(record.id, task.guide, choices, 0 if labels is None else len(labels.sample), readers)
 
 
@@ -224,10 +223,6 @@ def report_of(here: Services, record: RunRecord) -> Report:
     labels = labels_of(here.store.documents, record.id)
     blocks = list(task_of(record).blocks(here.store, record, labels))
     return Report(kind="Labels", title=record.title, blocks=blocks)
-
-
-def _choice(choice: Choice) -> dict[str, str]:
-    return dict(choice._asdict())
 
 
 def _place(text: str) -> int:

@@ -47,10 +47,10 @@ class ProviderBatchShown(msgspec.Struct, frozen=True):
 async def list_all(
     here: Here, ask: Annotated[bool, Query(description="Ask the providers for the current states.")] = False
 ) -> Response:
-    """List the batches in flight. Without `ask`, the states are those that providers told last."""
+    """List the batches in flight. Without `ask`, the states are the last ones that providers reported."""
     waves = here.store.waves.open()
-    sights = await _ask(here, waves) if ask else [here.last_seen.sight(wave) for wave in waves]
-    return success([shown(each, time.time()) for each in sights])
+    batches = await _ask(here, waves) if ask else [here.batch_states.batch_of(wave) for wave in waves]
+    return success([shown(each, time.time()) for each in batches])
 
 
 @router.post(
@@ -60,27 +60,27 @@ async def list_all(
 )
 async def cancel(here: Here, run_id: str, wave: int) -> Response:
     """Cancel a batch at its provider. Completed requests are kept, and you are billed for them."""
-    found = here.store.waves.find(here.run(run_id), wave)
-    if found is None:
+    stored = here.store.waves.find(here.run(run_id), wave)
+    if stored is None:
         raise NotFound(f"run {run_id} has no batch {wave}; GET /api/provider-batches lists the batches in flight")
     async with Providers(overrides=here.settings.account) as providers:
-        sight = await providers.look(found)
-        if sight.info is None:
-            why = sight.problem.message if sight.problem else "its state is unknown"
-            raise RunError(f"batch {found.title} cannot be cancelled: {why}")
-        if not sight.info.open or sight.info.state == "cancelling":
-            raise RunError(f"batch {sight.info.id} has already ended or is being cancelled: {sight.info.state}")
-        sight = await providers.cancel(sight)
-    if sight.info is not None:
-        here.last_seen.see(sight.info)
+        found = await providers.look(stored)
+        if found.info is None:
+            why = found.problem.message if found.problem else "its state is unknown"
+            raise RunError(f"batch {stored.title} cannot be cancelled: {why}")
+        if not found.info.open or found.info.state == "cancelling":
+            raise RunError(f"batch {found.info.id} has already ended or is being cancelled: {found.info.state}")
+        found = await providers.cancel(found)
+    if found.info is not None:
+        here.batch_states.record(found.info)
     return success(
         Confirmation("The batch is being cancelled. Completed requests are kept. Resume its run to send the rest.")
     )
 
 
-def shown(sight: FoundBatch, now: float) -> ProviderBatchShown:
+def shown(found: FoundBatch, now: float) -> ProviderBatchShown:
     """A batch with the fields that clients see."""
-    told = described(sight, now)
+    told = described(found, now)
     if told["created_at"] is None:
         told |= {"created_at": 0.0, "age_seconds": 0.0}
     return ProviderBatchShown(**{name: told[name] for name in ProviderBatchShown.__struct_fields__})
@@ -88,8 +88,8 @@ def shown(sight: FoundBatch, now: float) -> ProviderBatchShown:
 
 async def _ask(here: Services, waves: list[StoredWave]) -> list[FoundBatch]:
     async with Providers(overrides=here.settings.account) as providers:
-        sights = await look_at(waves, providers)
-    for sight in sights:
-        if sight.info is not None:
-            here.last_seen.see(sight.info)
-    return sights
+        batches = await look_at(waves, providers)
+    for each in batches:
+        if each.info is not None:
+            here.batch_states.record(each.info)
+    return batches

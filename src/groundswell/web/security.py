@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 from urllib.parse import quote
 
@@ -50,7 +49,6 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
         self._signer = None if settings.token is None else Signer(settings.token)
-        self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
         self._origins = frozenset(settings.cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +86,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The response to a request that is refused; None if it is allowed."""
-        if self._token is None:
+        if self._signer is None:
             why = self._stranger(headers, path)
             return None if why is None else failure(403, why)
         method = scope["method"]
@@ -98,8 +96,9 @@ class Guard:
         if any(path == each or (each.endswith("/") and path.startswith(each)) for each in OPEN):
             foreign = method not in SAFE and not own_origin(headers)
             return failure(403, "this form must be sent from a page of this server") if foreign else None
-        shown = headers.get("authorization", "").encode("latin-1")
-        if hmac.compare_digest(_as_bearer(shown), self._token):
+        shown = headers.get("authorization", "")
+        scheme, _, token = shown.partition(" ")
+        if scheme.lower() == "bearer" and self._signer.is_token(token):
             return None
         if not shown and (access := self._by_cookie(headers, path, method)) is not None:
             if method not in SAFE and not own_origin(headers):
@@ -133,11 +132,6 @@ class Guard:
         if strange or (elsewhere and not origins):  # for example an image element with our address
             return "requests from pages of other sites are not allowed; see --cors-origin"
         return None
-
-
-def _as_bearer(shown: bytes) -> bytes:
-    """The header with the scheme normalised, since it is case-insensitive."""
-    return b"Bearer " + shown[7:] if shown[:7].lower() == b"bearer " else shown
 
 
 def _name_of(host: str) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request
 
+from groundswell.batch_lookup import BatchStates
 from groundswell.errors import KeyMissing, RunNotFound, SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.web.background import Background
-from groundswell.web.last_seen import LastSeen
 from groundswell.web.report_cache import ReportCache
 from groundswell.web.settings import ServerSettings
 
@@ -29,8 +29,6 @@ HEAVY_AT_ONCE = 2
 """Threads for slow work, such as exports and estimates. Other requests must not wait for it."""
 
 SHORT = 50
-MOST_KEPT = 100
-"""Number of results of slow reads that are kept."""
 
 
 class Services:
@@ -39,18 +37,17 @@ class Services:
     Quick reads run on the event loop: while the engine is busy, a thread would wait for the GIL many times.
     """
 
-    def __init__(self, settings: ServerSettings, background: Background, last_seen: LastSeen | None = None) -> None:
+    def __init__(self, settings: ServerSettings, background: Background, states: BatchStates | None = None) -> None:
         assert settings.model is not None, "call `prepared` on the settings first"
         self.settings = settings
         self.background = background
         self.model = settings.model
-        self.last_seen = last_seen or LastSeen()
+        self.batch_states = states or BatchStates()
         self.began = time.monotonic()
         self.closing = asyncio.Event()
         """Set when the server is about to stop. Streams end then."""
         self.streams = 0
-        self._kept: dict[str, tuple[float, Any]] = {}
-        self._looks: dict[str, tuple[float, Any]] = {}
+        self._cache: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
         self.reports = ReportCache()
 
@@ -111,29 +108,16 @@ class Services:
                 told = str(error).partition("; or give the path")[0]  # clients cannot name files of this machine
                 raise SettingsError(told, field=field) from error
 
-    def shared_look(self, key: str, seconds: float, look: Callable[[], T]) -> T:
-        """What `look` returns, for all who ask within so many seconds."""
+    def cached(self, key: str, read: Callable[[], T], *, seconds: float = 0.0, times: float = 0.0) -> T:
+        """What `read` returns. It is read again after so many seconds and a pause of so many times its own duration."""
         now = time.monotonic()
-        self._looks = {each: found for each, found in self._looks.items() if now - found[0] < 0.9 * seconds}
-        if key not in self._looks:
-            self._looks[key] = (now, look())
-        found: T = self._looks[key][1]
-        return found
-
-    def throttled_read(self, key: str, times: float, read: Callable[[], T]) -> T:
-        """What `read` returns. It is read again only after a pause of so many times its own duration."""
-        known = self._kept.get(key)
-        if known is not None and time.monotonic() < known[0]:
-            kept: T = known[1]
-            return kept
-        began = time.monotonic()
-        found = read()
-        took = time.monotonic() - began
-        self._kept.pop(key, None)
-        self._kept[key] = (time.monotonic() + times * took, found)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.pop(next(iter(self._kept)))
-        return found
+        self._cache = {each: kept for each, kept in self._cache.items() if now < kept[0]}
+        if key not in self._cache:
+            found = read()
+            took = time.monotonic() - now
+            self._cache[key] = (now + max(0.9 * seconds, (1 + times) * took), found)  # `read` may cache values too
+        kept: T = self._cache[key][1]
+        return kept
 
     async def part(self, limit: int, work: Callable[[], T]) -> T:
         """Read a page of a list; on the event loop if it is short."""

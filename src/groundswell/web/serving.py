@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from groundswell import compose
+from groundswell.batch_lookup import BatchStates
 from groundswell.engine.monitor import Monitor
 from groundswell.engine.ports import LoopClock
 from groundswell.errors import KeyMissing, SettingsError
@@ -106,18 +107,17 @@ def _checked(settings: ServerSettings) -> ServerSettings:
 def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]:
     """The services with a background engine. Raises an error if the named model is not available."""
     from groundswell.web.background import Background
-    from groundswell.web.keeping import keep_left, keep_written
-    from groundswell.web.last_seen import LastSeen
+    from groundswell.web.entities import store_entities, store_missing_entities
     from groundswell.web.services import Services
 
-    monitor, last_seen = Monitor(LoopClock()), LastSeen()
+    monitor, states = Monitor(LoopClock()), BatchStates()
 
     def make() -> Engine:
         engine = compose.open(
             settings.store,
             account=settings.account,
             max_concurrent=settings.max_concurrent,
-            listeners=[monitor, last_seen.hear],
+            listeners=[monitor, states.on_event],
         )
         if model is not None:
             _check_model(engine, model)
@@ -128,13 +128,13 @@ def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]
         running=settings.max_running,
         waiting=settings.max_waiting,
         patience=settings.stop_patience,
-        ended=keep_written,
+        ended=store_entities,
         monitor=monitor,
     )
     background.start()
-    services = Services(settings, background, last_seen)
+    services = Services(settings, background, states)
     try:
-        keep_left(services.store)
+        store_missing_entities(services.store)
         yield services
     finally:
         services.close()
@@ -153,7 +153,8 @@ def _check_model(engine: Engine, model: str) -> None:
 def _server(services: Services, ready: Callable[[str], None] | None, address: str) -> Server:
     import uvicorn
 
-    from groundswell.web.app import create_app, guarded
+    from groundswell.web.app import create_app
+    from groundswell.web.security import Guard
 
     class Stoppable(uvicorn.Server):
         """Ends streams before it waits for open requests, and reports when it is ready.
@@ -186,7 +187,7 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
     settings = services.settings
     return Stoppable(
         uvicorn.Config(
-            guarded(create_app(services), settings),
+            Guard(create_app(services), settings),
             lifespan="off",
             http="httptools",
             ws="none",

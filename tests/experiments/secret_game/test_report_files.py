@@ -11,11 +11,12 @@ import msgspec
 import polars
 import pytest
 
-from groundswell.engine.records import TrialRow
+from groundswell.engine.records import About, TrialRow
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.reading import Interaction, Wave, interactions_of, waves_of
+from groundswell.experiments.secret_game.reading import Interaction, interactions_of, waves_of
 from groundswell.store.results import TrialResult
+from groundswell.store.waves import StoredWave
 from tests.experiments.secret_game.games import Held, every_kind, game, game_of, missing, write_report
 from tests.reporting.walked import Walked
 
@@ -92,19 +93,15 @@ def test_interactions_come_from_the_store_as_often_as_wanted() -> None:
     assert list(read()) == list(read()) == every
 
 
-class Sent:
+def sent(ended_at: float | None) -> StoredWave:
     """A wave as the store has it."""
-
-    number, transport, account, size, at = 4, "openai_batch", "openai", 12, 100.0
-
-    def __init__(self, ended_at: float | None) -> None:
-        self.ended_at = ended_at
+    return StoredWave(4, "r", None, "openai", "openai_batch", 12, 100.0, About(), None, ended_at)
 
 
 def test_waves_that_came_back() -> None:
-    def usd(wave: Wave) -> float:
+    def usd(wave: StoredWave) -> float:
         return wave.size / 100
 
-    found = waves_of([Sent(250.5), Sent(None)], usd)
+    found = waves_of([sent(250.5), sent(None)], usd)
     assert [msgspec.structs.astuple(wave) for wave in found] == [(4, "openai_batch", "openai", 12, 150.5, 0.12)]
-    assert waves_of([Sent(250.5)])[0].usd is None
+    assert waves_of([sent(250.5)], lambda _: None)[0].usd is None

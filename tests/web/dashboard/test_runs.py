@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from groundswell.web.dashboard.drawing import Series, chart, nice_top
+from groundswell.web.dashboard.line_charts import Series, chart, nice_top
 from tests.web.scene import Api
 
 PAGE = {"Accept": "text/html"}

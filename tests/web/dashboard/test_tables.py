@@ -170,7 +170,7 @@ def test_batches_in_flight_and_their_last_known_state(api: Api) -> None:
     assert "batch_1" in html
     assert "evil &lt;b&gt;" in html
     said: dict[str, Any] = {"state": "in_progress", "done": 1, "failed": 1, "total": wave.size}
-    api.server.services.last_seen.hear(
+    api.server.services.batch_states.on_event(
         BatchChanged(run="", at=0.0, account=wave.account, batch=wave.batch or "", **said)
     )
     told = words(shown(api, "/batches"))
@@ -184,4 +184,4 @@ def test_batches_in_flight_and_their_last_known_state(api: Api) -> None:
     store.waves.give_up(wave)
     told = words(shown(api, "/batches"))
     assert "No batches in flight" in told
-    assert f"Ended Batch Run Requests Ended Took About {wave.batch}" in told
+    assert f"Ended Batch Run Requests Ended Took Estimated cost {wave.batch}" in told

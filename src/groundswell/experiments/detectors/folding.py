@@ -59,8 +59,3 @@ def fold_alike(char: str) -> str:
 
 
 Fold = Callable[[str], str]
-
-
-def fold(text: str) -> str:
-    """Fold a text. Folding is idempotent."""
-    return text.lower() if text.isascii() else "".join(map(fold_char, text))

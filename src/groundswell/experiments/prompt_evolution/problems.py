@@ -16,6 +16,7 @@ import msgspec
 from groundswell.errors import SettingsError
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.families import FAMILIES, made
+from groundswell.reporting.words import plainly
 from groundswell.store.tables import BY_ENDING, Located, format_of, rows_or_errors
 
 MARK = "####"
@@ -333,9 +334,7 @@ def _joined(row: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return "" if value is None else plainly(value)
 
 
 def _key(question: str) -> str:

@@ -79,6 +79,12 @@ class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
         return [speaker for speaker in self.speakers if self.secrets.get(speaker, "").strip()]
 
     @property
+    def to_label(self) -> list[int]:
+        """The positions of the messages that get a label: those of speakers with a secret."""
+        holders = self.holders
+        return [place for place, message in enumerate(self.messages) if message.speaker in holders]
+
+    @property
     def unscorable(self) -> str:
         """Why it cannot be scored; empty if it can."""
         speakers, holders = self.speakers, self.holders
@@ -100,9 +106,8 @@ class Conversation(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def labelled(self) -> bool:
         """Whether every message of a speaker with a secret has a label."""
-        holders = self.holders
-        own = [message for message in self.messages if message.speaker in holders]
-        return bool(own) and all(message.readings for message in own)
+        places = self.to_label
+        return bool(places) and all(self.messages[place].readings for place in places)
 
 
 class Scoring(msgspec.Struct, frozen=True, omit_defaults=True):

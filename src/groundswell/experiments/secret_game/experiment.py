@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from groundswell.store.journal import Store
 from groundswell.store.tables import Kind
 
 
-class WaveTimes:
+class WaveTimer:
     """Records the duration of live waves. The store only records waves that were sent as provider batches."""
 
     def __init__(self) -> None:
@@ -71,8 +72,8 @@ class GameResults(Results):
 
     def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
         super().__init__(folder, options, make_blocks)
-        self._times = WaveTimes()
-        self.listeners = [self._times]
+        self._timer = WaveTimer()
+        self.listeners = [self._timer]
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Game:
         """The data of the report."""
@@ -80,16 +81,18 @@ class GameResults(Results):
         of_rounds = record.driver == "secret-game/tournament"
         kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
         settings = msgspec.json.decode(record.settings or "", type=kind)
+        game = self._read_game(held, record, Analysis)
+        return replace(game, points=settings.table.points, about=list(_about(settings)))
+
+    def _read_game(self, held: Store, record: RunRecord, kind: type[Analysis]) -> Game:
         found = summarise(record)
         return Game(
             record,
-            msgspec.convert(found.analysis, Analysis),
+            msgspec.convert(found.analysis, kind),
             found,
             interactions_of(held.results(record)),
-            waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or self._times.figures(),
-            settings.table.points,
-            list(_about(settings)),
-            held,
+            waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or self._timer.figures(),
+            held=held,
         )
 
     def blocks(self, found: Game) -> Iterator[Block]:
@@ -110,16 +113,8 @@ class ScoreResults(GameResults):
         """The data of the report."""
         record = records[0]
         settings = msgspec.json.decode(record.settings or "", type=Scoring)
-        found = summarise(record)
-        return Game(
-            record,
-            msgspec.convert(found.analysis, ScoredAnalysis),
-            found,
-            interactions_of(held.results(record)),
-            waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or self._times.figures(),
-            about=[("judge", settings.judge or ""), ("labels", "yes" if settings.labelled else "")],
-            held=held,
-        )
+        about = [("judge", settings.judge or ""), ("labels", "yes" if settings.labelled else "")]
+        return replace(self._read_game(held, record, ScoredAnalysis), about=about)
 
     def blocks(self, found: Game) -> Iterator[Block]:
         """The blocks of a game, conversations that could not be scored, and the agreement with labels."""

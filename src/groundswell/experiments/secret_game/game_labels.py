@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import get_args
 
 import msgspec
 
@@ -12,7 +11,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.labelling import Given, Item, Labelling, OfMessages, RunLabels, Sampled
 from groundswell.experiments.secret_game.agreement import agreement_blocks
-from groundswell.experiments.secret_game.conversations import Conversation, Label, Scoring
+from groundswell.experiments.secret_game.conversations import LABELS, Conversation, Scoring
 from groundswell.experiments.secret_game.labelling import CHOICES, INTRODUCTION, Session, draw, stratum_of, unlabelled
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Tier
 from groundswell.experiments.secret_game.reading import Interaction, interactions_of
@@ -21,8 +20,6 @@ from groundswell.experiments.secret_game.sources import conversation_of
 from groundswell.program.request import Fault, FaultKind
 from groundswell.reporting.blocks import Block, Message, Transcript
 from groundswell.store.journal import Store
-
-LABELS: tuple[Label, ...] = get_args(Label)
 
 
 class GameLabelling(Labelling):
@@ -55,7 +52,7 @@ class GameLabelling(Labelling):
         strata = [stratum for _, _, stratum in found]
         sizes = Counter(strata)
         drawn = [found[at] for at in draw(strata, size, seed)]
-        return [Sampled(key, len(_asked(each)), stratum, sizes[stratum]) for key, each, stratum in drawn]
+        return [Sampled(key, len(each.to_label), stratum, sizes[stratum]) for key, each, stratum in drawn]
 
     def item(self, held: Store, record: RunRecord, key: str) -> Item:
         """The messages and the secrets, without findings, thoughts and models."""
@@ -71,7 +68,7 @@ class GameLabelling(Labelling):
                     Message(each.speaker, each.text, speakers.index(each.speaker)) for each in conversation.messages
                 ),
             ),
-            _asked(conversation),
+            conversation.to_label,
         )
 
     def blocks(self, held: Store, record: RunRecord, labels: RunLabels) -> Iterator[Block]:
@@ -135,11 +132,6 @@ def _labels(given: Sequence[OfMessages], place: int) -> dict[str, object]:
         return {}
     unsure = any(one.unsure for one in said)
     return {"label": names[0], "unsure": unsure} if len(names) == 1 else {"labels": tuple(names), "unsure": unsure}
-
-
-def _asked(conversation: Conversation) -> list[int]:
-    holders = conversation.holders
-    return [place for place, each in enumerate(conversation.messages) if each.speaker in holders]
 
 
 def _interactions(held: Store, record: RunRecord) -> Iterator[Interaction]:

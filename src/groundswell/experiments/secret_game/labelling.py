@@ -134,12 +134,7 @@ class Session:
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:
         self.conversations = list(conversations)
-        self._places = [
-            Place(at, turn)
-            for at, each in enumerate(self.conversations)
-            for turn, message in enumerate(each.messages)
-            if message.speaker in each.holders
-        ]
+        self._places = [Place(at, turn) for at, each in enumerate(self.conversations) for turn in each.to_label]
         self._next = next(
             (at for at, place in enumerate(self._places) if not self._message(place).readings), len(self._places)
         )

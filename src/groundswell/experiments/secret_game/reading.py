@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.program.request import Fault
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
+from groundswell.store.waves import StoredWave
 
 PROGRAM, SCORED = "secret_game/duel@", "secret_game/scored@"
 
@@ -74,26 +75,6 @@ class Game:
         return [prompt for prompt in found.values() if prompt.system]
 
 
-class Wave(Protocol):
-    """The fields of a stored wave that the report needs."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def transport(self) -> str: ...
-    @property
-    def account(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def at(self) -> float: ...
-    @property
-    def ended_at(self) -> float | None: ...
-
-
-W = TypeVar("W", bound=Wave)
-
-
 def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Interaction]]:
     """A function that reads the interactions of a run from its results."""
 
@@ -106,7 +87,7 @@ def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Int
     return read
 
 
-def waves_of(waves: Iterable[W], usd: Callable[[W], float | None] = lambda _: None) -> list[WaveFigures]:
+def waves_of(waves: Iterable[StoredWave], usd: Callable[[StoredWave], float | None]) -> list[WaveFigures]:
     """The finished waves of a run. `usd` returns the cost of a wave."""
     return [
         WaveFigures(wave.number, wave.transport, wave.account, wave.size, wave.ended_at - wave.at, usd(wave))

@@ -218,11 +218,11 @@ def score(secrets: Sequence[str], lines: Sequence[Line]) -> Scored:
     """The findings with their class, and the bluffs. `secrets` are those of the first and the second seat."""
     findings: list[Finding] = []
     bluffs: list[Bluff] = []
-    talk = Talk(secrets)
+    state = ConversationState(secrets)
     for turn, line in enumerate(lines):
         me, other = line.seat, 1 - line.seat
         text = line.text[:LONGEST]
-        message = talk.read(me, text)
+        message = state.read(me, text)
         findings += [Finding(me, me, turn, each, label=message.label, how=message.how) for each in message.matches]
         findings += [Finding(other, me, turn, match) for match in said(text, secrets[other])]
         findings += [Finding(me, me, turn, match, thought=True) for match in said(line.thought, secrets[me])]
@@ -249,7 +249,7 @@ class Message(NamedTuple):
     bluffs: tuple[Span, ...]
 
 
-class Talk:
+class ConversationState:
     """A conversation so far: what both sides said, and what of it matters for the next message."""
 
     def __init__(self, secrets: Sequence[str]) -> None:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import msgspec
 
@@ -148,38 +148,32 @@ def _rows(path: Path, format: Format) -> Iterator[tuple[str, Record]]:
 def _json(path: Path) -> Iterator[tuple[str, Record]]:
     """One object, a list of objects, or an object on each line."""
     with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LARGEST + 1):
-            number += 1
-            if len(line) > LARGEST:
-                raise SettingsError(f"{path}, line {number}: is longer than {LARGEST:,} bytes; split the file")
-            if not line.strip() or (number == 1 and line.strip() == b"\xef\xbb\xbf"):
-                continue
-            if (first := _whole(path, line)) is None:
-                break
-            yield from _objects(first, path, f"line {number}")
-            yield from _lines(path, file, number)
+        read_any = False
+        for where, line in _lines(path, file):
+            try:
+                found = _decoded(line, f"{path}, {where}")
+            except SettingsError:
+                if read_any:
+                    raise
+                break  # the first value does not end on its line
+            read_any = True
+            yield from _objects(found, path, where)
+        else:
             return
     if path.stat().st_size > LARGEST:
         raise SettingsError(f"{path}: is larger than {LARGEST:,} bytes; use JSON lines, or split the file")
     yield from _objects(_decoded(path.read_bytes(), str(path)), path, "")
 
 
-def _whole(path: Path, line: bytes) -> Any:
-    """The value on the first line; None if it does not end there."""
-    try:
-        return _decoded(line, str(path))
-    except SettingsError:
-        return None
-
-
-def _lines(path: Path, file: Any, number: int) -> Iterator[tuple[str, Record]]:
+def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """The lines that are not blank, and their numbers."""
+    number = 0
     while line := file.readline(LARGEST + 1):
         number += 1
         if len(line) > LARGEST:
             raise SettingsError(f"{path}, line {number}: is longer than {LARGEST:,} bytes; split the file")
-        if line.strip():
-            yield from _objects(_decoded(line, f"{path}, line {number}"), path, f"line {number}")
+        if line.strip() and not (number == 1 and line.strip() == b"\xef\xbb\xbf"):
+            yield f"line {number}", line
 
 
 def _objects(found: Any, path: Path, where: str) -> Iterator[tuple[str, Record]]:
@@ -398,7 +392,9 @@ class _Table:
             return False
         names = {str(name).strip().casefold(): str(name) for name in record}
         self._columns = {
-            what: names[name] for what, usual in COLUMNS.items() if (name := _first(usual, names)) is not None
+            what: names[name]
+            for what, usual in COLUMNS.items()
+            if (name := next((each for each in usual if each in names), None)) is not None
         }
         return {"conversation", "speaker", "text"} <= self._columns.keys()
 
@@ -442,10 +438,6 @@ def _turn(cells: Record, at: str) -> int | str | None:
     if isinstance(turn, int | str) and not isinstance(turn, bool):
         return turn
     raise SettingsError(f"{at}: the turn must be a whole number or text")
-
-
-def _first(usual: Iterable[str], names: Mapping[str, str]) -> str | None:
-    return next((name for name in usual if name in names), None)
 
 
 def _different(names: Sequence[str]) -> list[str]:

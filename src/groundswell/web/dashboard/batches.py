@@ -61,14 +61,14 @@ async def stream(here: Here) -> Response:
 
 def _view(here: Services) -> View:
     now = time.time()
-    sights = [here.last_seen.sight(wave) for wave in here.store.waves.open()]
-    sums = total(sights)
-    rows = [_row(sight, now) for sight in sights]
+    found = [here.batch_states.batch_of(wave) for wave in here.store.waves.open()]
+    sums = total(found)
+    rows = [_row(each, now) for each in found]
     return View(rows, sums["requests"], sums["usd"], sums["unknown"], here.store.waves.ended(RECENT), now)
 
 
-def _row(sight: FoundBatch, now: float) -> BatchRow:
-    info = sight.info
+def _row(found: FoundBatch, now: float) -> BatchRow:
+    info = found.info
     left = None if info is None or info.expires_at is None or not info.open else info.expires_at - now
     going = info is None or (info.open and info.state != "cancelling")
-    return BatchRow(shown(sight, now), left, going and sight.batch is not None)
+    return BatchRow(shown(found, now), left, going and found.batch is not None)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.records import RunRecord
 from groundswell.experiments.comparison import FEWEST, MOST, check_compared, compared_run, comparison
 from groundswell.web import events
-from groundswell.web.dashboard.pages import page
+from groundswell.web.dashboard.pages import Text, page
 from groundswell.web.dashboard.results import chart_response, file_response, ready_report, report_part, report_version
+from groundswell.web.dashboard.runs import RunRow, run_row
 from groundswell.web.report_cache import ReadyReport
-from groundswell.web.runs import shown_driver, state_of
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
@@ -28,21 +27,8 @@ OFFERED = 20
 Runs = Annotated[Sequence[str], Query()]
 
 
-class Choice(NamedTuple):
-    """A run that is chosen or offered, and the address of the page with it removed or added."""
-
-    id: str
-    title: str
-    what: str
-    status: Status
-    age: float
-    address: str
-
-
 @router.get("/compare")
-async def compare(
-    here: Here, request: Request, run: Runs = (), q: Annotated[str, Query(max_length=200)] = ""
-) -> Response:
+async def compare(here: Here, request: Request, run: Runs = (), q: Text = "") -> Response:
     """The comparison of the chosen runs, or a list to choose them from."""
     records = [here.run(each) for each in dict.fromkeys(run)]
     ids, html, over = [record.id for record in records], "", True
@@ -119,6 +105,6 @@ def _query(ids: Sequence[str]) -> str:
     return urlencode([("run", each) for each in ids])
 
 
-def _choice(here: Services, record: RunRecord, then: Sequence[str]) -> Choice:
-    what, age = shown_driver(record) or "script", time.time() - record.created_at
-    return Choice(record.id, record.title, what, state_of(here, record), age, f"/compare?{_query(then)}")
+def _choice(here: Services, record: RunRecord, then: Sequence[str]) -> tuple[RunRow, str]:
+    """A run that is chosen or offered, and the address of the page with it removed or added."""
+    return run_row(here, record), f"/compare?{_query(then)}"

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from groundswell.experiments.simulations.catalogue import ENTITY
 from groundswell.experiments.simulations.entities import LONGEST_NAME, Entity, EntityType
 from groundswell.experiments.simulations.templates import template, templates
-from groundswell.web.dashboard.pages import AT_ONCE, Pager, indented, page, with_query
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, Text, indented, page, with_query
 from groundswell.web.entity_requests import PathId
 from groundswell.web.services import Here, Offset, Services
 
@@ -35,7 +35,7 @@ NEW_TYPE = {
 async def entities(
     here: Here,
     request: Request,
-    q: Annotated[str, Query(max_length=200)] = "",
+    q: Text = "",
     entity_type_id: TypeId = "",
     offset: Offset = 0,
 ) -> Response:

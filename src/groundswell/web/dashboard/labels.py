@@ -15,7 +15,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.experiments.experiment import experiment_named, experiment_names
 from groundswell.experiments.labelling import LONGEST_READER, RunLabels, check_reader, find_labels, labels_of
 from groundswell.reporting.blocks import without_drawings
-from groundswell.web.dashboard.pages import AT_ONCE, Pager, page, with_query
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, Text, page, with_query
 from groundswell.web.labels import item_shown, report_of, shown, task_of
 from groundswell.web.services import Here, Offset
 
@@ -24,7 +24,7 @@ router = APIRouter(include_in_schema=False)
 Reader = Annotated[str, Query(max_length=LONGEST_READER)]
 
 
-class RunRow(NamedTuple):
+class LabelledRun(NamedTuple):
     """A run that can be labelled, and its labels, if it has a sample."""
 
     record: RunRecord
@@ -35,8 +35,8 @@ class RunRow(NamedTuple):
 async def labels(
     here: Here,
     request: Request,
-    q: Annotated[str, Query(max_length=200)] = "",
-    experiment: Annotated[str, Query(max_length=200)] = "",
+    q: Text = "",
+    experiment: Text = "",
     offset: Offset = 0,
 ) -> Response:
     """The runs of experiments that have a labelling task."""
@@ -51,7 +51,7 @@ async def labels(
         "labels.html",
         title="Labels",
         active="labels",
-        rows=[RunRow(record, found.get(record.id)) for record in records] if chosen else [],
+        rows=[LabelledRun(record, found.get(record.id)) for record in records] if chosen else [],
         pages=Pager(total, offset, lambda at: with_query("/labels", [*query.items(), ("offset", at)])),
         query=query,
         experiments=names,

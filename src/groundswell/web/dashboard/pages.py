@@ -13,18 +13,17 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from jinja2 import Environment, FunctionLoader
 from starlette.responses import HTMLResponse, Response
 
 from groundswell.reporting import page as reports
-from groundswell.reporting.numbers import percent, worded
+from groundswell.reporting.numbers import percent
 from groundswell.reporting.words import age, cost, duration, size
-from groundswell.version import __version__
 from groundswell.web.access import SHARED, THEME, access_of
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Services
@@ -40,6 +39,8 @@ TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 THEMES = ("light", "dark")
 AT_ONCE = 50
 """The number of rows of a list on one page."""
+Text = Annotated[str, Query(max_length=200)]
+"""A query parameter: a search text or a filter."""
 
 
 def page(here: Services, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -104,8 +105,8 @@ def indented(value: Any) -> str:
 def environment() -> Environment:
     """The templates of the dashboard, and those of reports, whose macros show blocks."""
     made = reports.environment(FunctionLoader(_template))
-    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "size": size, "worded": worded}
-    made.globals |= {"static": static_url, "version": __version__}
+    made.filters |= {"age": age, "cost": cost, "duration": duration, "percent": percent, "size": size}
+    made.globals["static"] = static_url
     return made
 
 
@@ -156,7 +157,7 @@ def _content(name: str) -> bytes:
 
 def _chosen_themes() -> str:
     """The colours of reports for a theme that the user has chosen, whatever the system prefers."""
-    light, dark = re.findall(r":root\{((?:color-scheme[^;]*;)?[^}]*--ink[^}]*)\}", reports.asset("page.css"))[:2]
+    light, dark = re.findall(r":root\{((?:color-scheme[^;]*;)?[^}]*--ink[^}]*)\}", reports.asset("page.css"))
     return (
         f':root[data-theme="light"]{{{light};color-scheme:light}}:root[data-theme="dark"]{{{dark};color-scheme:dark}}'
     )

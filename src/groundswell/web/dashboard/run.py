@@ -1,7 +1,7 @@
 """One run, live: progress, throughput, limits, waves and batches, faults and cost.
 
-The figures of a run that is open in this server come from its engine, others from the store. What takes long to read is
-read again only after a pause that is many times as long, so viewers do not slow a run down.
+The figures of a run that is open in this server come from its engine, others from the store. Slow reads are repeated
+only after 50 times their own duration, so viewers do not slow a run down.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from groundswell.store.results import Latencies, Spread
 from groundswell.store.waves import StoredWave
 from groundswell.web import events
 from groundswell.web.access import ALL, access_of
-from groundswell.web.dashboard.drawing import Chart, Series, chart
+from groundswell.web.dashboard.line_charts import Chart, Series, chart
 from groundswell.web.dashboard.models import EndpointRow, endpoint_rows
 from groundswell.web.dashboard.pages import page, part
 from groundswell.web.dashboard.results import has_report
@@ -119,8 +119,8 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
     samples, over = monitor.samples(record.id), is_over(record, row.status)
     reading = here.background.reading(record.id)
     results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
-    (latencies, spread), faults, stored = here.throttled_read(
-        state, PAUSE, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record))
+    (latencies, spread), faults, stored = here.cached(
+        state, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record)), times=PAUSE
     )
     accounts = {lane.account for lane in samples[-1].lanes} if samples and reading is not None else set()
     endpoints = {name: some for name, some in here.background.endpoints.items() if name in accounts and access == ALL}

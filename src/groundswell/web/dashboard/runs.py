@@ -5,26 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import NamedTuple, get_args
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.summary import summarise
 from groundswell.reporting.progress import Reading
+from groundswell.store.runs import UNFINISHED
 from groundswell.web import events
-from groundswell.web.dashboard.pages import AT_ONCE, Pager, page, part, with_query
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, Text, page, part, with_query
 from groundswell.web.runs import shown_driver, state_of
 from groundswell.web.services import Here, Offset, Services
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Query(max_length=200)]
-STATUSES: tuple[Status, ...] = ("pending", "running", "completed", "partial", "stopped", "interrupted", "failed")
-UNSETTLED: tuple[Status, ...] = ("pending", "running", "interrupted")
-"""Stored statuses of runs whose status depends on whether a process works on them."""
-MOST_UNSETTLED = 1_000
+STATUSES: tuple[Status, ...] = get_args(Status)
+MOST_UNFINISHED = 1_000
 
 
 class RunRow(NamedTuple):
@@ -95,9 +93,9 @@ async def stream(here: Here, q: Text = "", experiment: Text = "", status: Text =
 def _found(here: Services, text: str, experiment: str, status: str, offset: int) -> FoundRuns:
     query = {"q": text, "experiment": experiment, "status": status}
     search = partial(here.store.runs.search, text.strip(), experiment=experiment)
-    if status in (*UNSETTLED, "stopped"):
-        stored: set[Status] = {*UNSETTLED, "stopped"} if status == "stopped" else {*UNSETTLED}
-        records = [each for each in search(statuses=stored, limit=MOST_UNSETTLED)[0] if state_of(here, each) == status]
+    if status in (*UNFINISHED, "stopped"):  # their status depends on whether a process works on them
+        stored: set[Status] = {*UNFINISHED, "stopped"} if status == "stopped" else {*UNFINISHED}
+        records = [each for each in search(statuses=stored, limit=MOST_UNFINISHED)[0] if state_of(here, each) == status]
         some, total = records[offset : offset + AT_ONCE], len(records)
     else:
         wanted = [each for each in STATUSES if each == status]

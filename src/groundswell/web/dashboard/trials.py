@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ from groundswell.reporting.words import clipped, cost, duration
 from groundswell.store.results import Place, TrialFilter, TrialResult, TrialStatus
 from groundswell.web import events
 from groundswell.web.access import SHARED, access_of
-from groundswell.web.dashboard.pages import AT_ONCE, Pager, indented, page, part, with_query
+from groundswell.web.dashboard.pages import AT_ONCE, Pager, Text, indented, page, part, with_query
 from groundswell.web.dashboard.results import report_name, report_version
 from groundswell.web.envelope import ApiError
 from groundswell.web.report_cache import ReadyReport
@@ -41,7 +41,7 @@ log = logging.getLogger("groundswell.web")
 
 T = TypeVar("T")
 
-STATUSES: tuple[TrialStatus, ...] = ("usable", "missing", "unfinished")
+STATUSES: tuple[TrialStatus, ...] = get_args(TrialStatus)
 MAX_INDEXES = 4
 """Number of runs whose transcripts are indexed in memory."""
 MOST_INDEXED = 100_000
@@ -55,7 +55,6 @@ LONGEST = 20_000
 LONGEST_SUMMARY = 160
 MOST_FIELDS = 300
 
-Text = Annotated[str, Query(max_length=200)]
 Tags = Annotated[list[str], Query(max_length=20)]
 Where = Annotated[str, Query(max_length=1000)]
 Part = Literal["exchange", "message", "thought", "spec", "result"]
@@ -395,7 +394,7 @@ class MessageShown(NamedTuple):
     thought_rest: str
 
 
-class TrialShown(NamedTuple):
+class TrialView(NamedTuple):
     """One trial as its page shows it."""
 
     key: str
@@ -482,9 +481,7 @@ async def trial_stream(here: Here, request: Request, run_id: str, key: str) -> R
 
 
 @router.get("/runs/{run_id}/trial-text/{key:path}")
-async def text(
-    here: Here, run_id: str, key: str, part: Part, at: Annotated[str, Query(max_length=1000)] = "", plain: bool = False
-) -> Response:
+async def text(here: Here, run_id: str, key: str, part: Part, at: Where = "", plain: bool = False) -> Response:
     """A text of a trial that its page loads on demand: spec, result, an exchange, or the rest of a long message.
 
     `plain`: the page shows the plain transcript, so `at` is a position in that one.
@@ -541,13 +538,13 @@ def _item(
 
 def _shown(
     here: Services, record: RunRecord, found: TrialResult, block: Transcripts | None, forkable: bool
-) -> TrialShown:
+) -> TrialView:
     item, exchanges = _item(here, record, found, block)
     transports = here.store.results(record).transports(found.row)
     shown = {each.path: _exchange(here, record, found.key, each, transports.get(each.path)) for each in exchanges}
     paths = _paths(item.messages, exchanges)
     plain = item.facts and item.facts[0].startswith("spec: ")
-    return TrialShown(
+    return TrialView(
         key=found.key,
         program=found.program,
         status=found.status,

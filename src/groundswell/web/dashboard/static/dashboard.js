@@ -124,10 +124,10 @@
   });
 
   // Call the API: the data of the response, or an Error with its message and the errors of fields.
-  const call = async (method, address, body) => {
+  const call = async (method, address, body, type = "application/json") => {
     const options = { method, headers: { Accept: "application/json" } };
     if (body !== undefined) {
-      options.headers["Content-Type"] = "application/json";
+      options.headers["Content-Type"] = type;
       options.body = typeof body === "string" ? body : JSON.stringify(body);
     }
     let answer;

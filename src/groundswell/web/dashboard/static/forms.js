@@ -1,5 +1,5 @@
 // Forms that send JSON to the API: <form data-send="POST /api/..." data-then="reload, or an address">.
-// The name of a field is its path in the body. data-as says how to read it: json, lines, or a type of attribute.
+// The name of a field is its path in the body. data-as says how to read it: json or boolean.
 "use strict";
 (() => {
   const { all, call, one, say } = window.groundswell;
@@ -7,7 +7,7 @@
   const value = (field) => {
     const text = field.value;
     if (field.type === "checkbox") return field.checked;
-    if (text === "" && !("keepEmpty" in field.dataset)) return undefined;
+    if (text === "") return undefined;
     if (field.type === "number") return Number(text);
     if (field.dataset.as === "boolean") return text === "true";
     if (field.dataset.as === "json") return JSON.parse(text);
@@ -24,7 +24,7 @@
       } catch (error) {
         throw Object.assign(new Error("This is not valid JSON."), { fields: [{ field: field.name, message: error.message }] });
       }
-      if (said === undefined || field.dataset.body === "no") continue;
+      if (said === undefined) continue;
       const inner = field.name.startsWith("attributes.");
       if (inner) (found.attributes ||= {})[field.name.slice(11)] = said;
       else if (field.name === "*") Object.assign(found, said);
@@ -78,10 +78,8 @@
     const text = file ? await file.text() : one("textarea", form).value;
     const table = file ? /\.csv$/i.test(file.name) : !/^\s*[[{]/.test(text);
     const address = `${form.dataset.import}?on_conflict=${encodeURIComponent(one("[name=on_conflict]", form).value)}`;
-    const answer = await fetch(address, { method: "POST", headers: { Accept: "application/json", "Content-Type": table ? "text/csv" : "application/json" }, body: text });
-    const found = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw Object.assign(new Error(found.message || `The server answered ${answer.status}.`), { fields: found.errors || [] });
-    const told = Object.entries(found.data).filter(([, many]) => many).map(([name, many]) => `${name.replaceAll("_", " ")}: ${many}`);
+    const data = await call("POST", address, text, table ? "text/csv" : "application/json");
+    const told = Object.entries(data).filter(([, many]) => many).map(([name, many]) => `${name.replaceAll("_", " ")}: ${many}`);
     say(told.length ? `Imported. ${told.join(", ")}.` : "The file has nothing to import.");
     form.reset();
   };
