@@ -165,6 +165,24 @@ def test_a_server_needs_no_command_line() -> None:
     assert [name for name in imports if name.partition(".")[0] == "cli"] == []
 
 
+def test_pages_know_no_experiment() -> None:
+    """Except for entities, which have endpoints and pages of their own."""
+    names = {path.parent.name for path in (ROOT / "experiments").glob("*/experiment.py")}
+    assert len(names) == 5
+    found = {
+        (module_name(path), name.split(".")[1])
+        for path in MODULES
+        if module_name(path).startswith("web.dashboard")
+        for name in own_imports(parsed(path))
+        if name.startswith("experiments.") and name.split(".")[1] in names
+    }
+    assert found == {("web.dashboard.entities", "simulations")}
+    files = [*(ROOT / "web" / "dashboard").glob("templates/*"), *(ROOT / "web" / "dashboard").glob("static/*.js")]
+    assert len(files) > 30
+    titles = re.compile("|".join(name.replace("_", "[-_ ]") for name in names - {"simulations"}), re.I)
+    assert [path.name for path in files if titles.search(path.read_text())] == []
+
+
 def test_bridges_are_imported_by_the_command_line_alone_and_late() -> None:
     others = [path for path in MODULES if not module_name(path).startswith("bridges")]
     at_once = [module_name(path) for path in others if any(n.startswith("bridges") for n in own_imports(parsed(path)))]

@@ -153,8 +153,8 @@ def test_a_run_that_used_up_a_limit_needs_a_larger_one(api: Api) -> None:
     run = started["run_id"]
     assert ended(api, run)["status"] == "partial"
     told = api("POST", f"/runs/{run}/resume", 409)["message"]
-    assert "send a larger max_calls" in told
-    assert "send a larger" in api("POST", f"/runs/{run}/resume", 409, json={"max_calls": 5})["message"]
+    assert "resume it with a larger max_calls" in told
+    assert "with a larger" in api("POST", f"/runs/{run}/resume", 409, json={"max_calls": 5})["message"]
     api("POST", f"/runs/{run}/resume", json={"max_calls": 100})
     assert ended(api, run)["status"] == "completed"
 

@@ -460,7 +460,7 @@ def _refuse_same_limit(record: RunRecord, limits: Mapping[str, float]) -> None:
     name = {"budget": "usd", "max_calls": "calls", "max_tokens": "tokens"}.get(option or "", "")
     had = record.options.get("limits", {}).get(name)
     if option is not None and had is not None and limits.get(name, had) <= had:
-        raise RunError(f"run {record.title!r} has reached its limit ({record.error}): send a larger {option}")
+        raise RunError(f"run {record.title!r} has reached its limit ({record.error}): resume it with a larger {option}")
 
 
 def refuse_unloaded(record: RunRecord) -> None:
@@ -484,4 +484,6 @@ def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: boo
     if ended and not counters.missing:
         raise RunError(f"run {record.title!r} is already complete, so there is nothing to resume")
     if counters.missing and (ended or record.status == "failed") and not retry_missing:
-        raise RunError(f"run {record.title!r} has ended, but trials are missing; send retry_missing to run them again")
+        raise RunError(
+            f"run {record.title!r} has ended, but trials are missing; resume it with retry_missing to run them again"
+        )

@@ -37,6 +37,12 @@ router = APIRouter(include_in_schema=False)
 
 SHOWN_WAVES, SHOWN_EVENTS, SHOWN_DECISIONS = 30, 30, 12
 PARTS = ("heading", "actions", "overview", "charts", "limits", "waves", "faults", "events")
+RAISED = {
+    "usd": ("budget", "Most dollars in total"),
+    "calls": ("max_calls", "Most requests in total"),
+    "tokens": ("max_tokens", "Most tokens in total"),
+}
+"""Limits of a run, with the fields that replace them when it is resumed."""
 STRAGGLES = 2.0
 """A wave has a straggler if its slowest reply took this many times the median."""
 PAUSE = 50
@@ -89,6 +95,8 @@ class RunView(NamedTuple):
     parent: str | None
     settings: str
     start_again: str | None
+    limits_to_raise: Sequence[tuple[str, str, str]]
+    """The limits of the run: the field of a request to resume it, what the field says, and the limit."""
 
 
 @router.get("/runs/{run_id}")
@@ -150,6 +158,11 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
         parent=record.parent if access == ALL else None,
         settings="" if record.settings is None else msgspec.json.format(record.settings, indent=2),
         start_again=start_again(record),
+        limits_to_raise=[
+            (field, words, f"{record.options['limits'][name]:g}")
+            for name, (field, words) in RAISED.items()
+            if record.options.get("limits", {}).get(name)
+        ],
     )
 
 

@@ -114,10 +114,11 @@
     setTimeout(() => toast.remove(), wrong ? 12000 : 5000);
   };
 
-  const confirmed = (question, action) => new Promise((resolve) => {
-    const dialog = one("dialog.confirm");
-    one("p", dialog).textContent = question;
-    one("[value=yes]", dialog).textContent = action;
+  const confirmed = (button) => new Promise((resolve) => {
+    const dialog = one("dialog.confirm"), { confirm, yes, no } = button.dataset;
+    one("p", dialog).textContent = confirm;
+    one("[value=yes]", dialog).textContent = yes || button.textContent.trim();
+    one("[value=no]", dialog).textContent = no || "Go back";
     dialog.returnValue = "no";
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
     dialog.showModal();
@@ -143,7 +144,7 @@
 
   // <button data-call="POST /api/runs/ID/cancel" data-body='{}' data-confirm="Cancel?" data-then="reload, or an address">
   const act = async (button) => {
-    if (button.dataset.confirm && !(await confirmed(button.dataset.confirm, button.textContent.trim()))) return;
+    if (button.dataset.confirm && !(await confirmed(button))) return;
     const [method, address] = button.dataset.call.split(" ");
     button.disabled = true;
     button.dataset.own = "";
