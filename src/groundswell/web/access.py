@@ -13,6 +13,7 @@ import time
 from hashlib import sha256
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import Scope
 
 SESSION, SHARE, THEME = "groundswell_session", "groundswell_share", "theme"
@@ -101,6 +102,12 @@ def own_origin(headers: Headers) -> bool:
     if origins:
         return origins[0].lower() in (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
     return headers.get("sec-fetch-site") == "same-origin"
+
+
+def scheme_of(request: Request) -> str:
+    """The scheme that the client uses: `http` or `https`. A proxy in front of the server names it in a header."""
+    forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return forwarded if forwarded in ("http", "https") else request.url.scheme
 
 
 def grant(scope: Scope, access: str) -> None:

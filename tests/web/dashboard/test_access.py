@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from groundswell.web.access import SESSION_SECONDS, Signer, may_read
+from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer, may_read
 from groundswell.web.dashboard.login import local_address
 from tests.web.scene import Api, serving
 
@@ -48,6 +48,47 @@ def test_a_page_sends_to_the_login_and_back(browser: httpx.Client) -> None:
     assert browser.get("/api/runs").status_code == 200
     assert browser.post("/logout", headers={"Origin": str(browser.base_url).rstrip("/")}).status_code == 303
     assert browser.get("/runs").status_code == 303
+
+
+FORWARDED = pytest.mark.parametrize(
+    ("forwarded", "scheme"),
+    [
+        (None, "http"),
+        ("http", "http"),
+        ("https", "https"),
+        ("https, http", "https"),
+        ("http, https", "http"),
+        ("HTTPS", "https"),
+        ("javascript", "http"),
+        ("", "http"),
+    ],
+)
+"""The header of a proxy, and the scheme that the client uses."""
+
+
+@FORWARDED
+def test_cookies_are_only_sent_over_tls_if_the_client_uses_it(
+    browser: httpx.Client, forwarded: str | None, scheme: str
+) -> None:
+    if forwarded is not None:
+        browser.headers["X-Forwarded-Proto"] = forwarded
+    link = browser.get(f"/share/{Signer(TOKEN).share('one', 100)}")
+    for answer, name in ((log_in(browser), SESSION), (link, SHARE)):
+        cookie, *flags = answer.headers["set-cookie"].split("; ")
+        assert cookie.startswith(f"{name}=")
+        wanted = {"HttpOnly", "SameSite=lax", "Path=/", f"Max-Age={SESSION_SECONDS}"}
+        assert {*flags} - {each for each in flags if each.startswith("expires")} == wanted | (
+            {"Secure"} if scheme == "https" else set()
+        )
+        assert TOKEN not in cookie
+
+
+@FORWARDED
+def test_a_copied_command_uses_the_scheme_of_the_client(server: Api, forwarded: str | None, scheme: str) -> None:
+    headers = {} if forwarded is None else {"X-Forwarded-Proto": forwarded}
+    body = {"models": ["emulated/keeper"], "interactions": 2}
+    found = server("POST", "/experiments/secret-game/play/check", json=body, headers=headers)
+    assert server.server.url.replace("http:", f"{scheme}:") in found["curl"]
 
 
 def test_a_wrong_token_is_refused(browser: httpx.Client) -> None:

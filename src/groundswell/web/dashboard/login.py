@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer
+from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer, scheme_of
 from groundswell.web.dashboard.pages import page
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Here, Services
@@ -62,7 +62,7 @@ def _signer(here: Services) -> Signer:
 
 
 def _set(answer: Response, request: Request, name: str, value: str, seconds: int) -> None:
-    encrypted = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    encrypted = scheme_of(request) == "https"
     answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=encrypted)
 
 
