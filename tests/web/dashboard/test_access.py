@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from groundswell.engine.monitor import LaneSample, LimiterDecision, Sample, WaveTimes
+from groundswell.reporting.progress import Reading
 from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer, may_read
 from groundswell.web.dashboard.login import local_address
 from tests.web.scene import Api, serving
@@ -139,6 +141,30 @@ def test_a_share_link_shows_one_run_and_changes_nothing(server: Api, browser: ht
     page = browser.get(f"/runs/{shared.id}").text
     assert "read only" in page
     assert "data-call" not in page
+
+
+def test_a_share_link_shows_nothing_of_accounts_and_other_runs(
+    server: Api, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, account = server.server.services, "account-of-the-team"
+    run = services.store.runs.create("of a team", 1)
+    waits, lane = (f"waiting 9 s for {account}",), LaneSample(account, "gpt", 3, 64, 1.5, "rate limit")
+    reading = Reading("of a team", 0, 0, 1, 1, 4, 2.0, 1, 0, "$0.00", None, False, waits)
+    sample = Sample(NOW, 4, 0, 3, 64, 0.0, (lane,))
+    decision = LimiterDecision(NOW, account, "gpt", "cut from 64 to 51")
+    monkeypatch.setattr(services.background, "reading", lambda run: reading)
+    monkeypatch.setattr(services.background.monitor, "samples", lambda run: (sample,))
+    monkeypatch.setattr(services.background.monitor, "decisions", lambda run: (decision,))
+    monkeypatch.setattr(services.background.monitor, "waves", lambda run: (WaveTimes(1, account, "live", 4, NOW),))
+    browser.get(f"/share/{Signer(TOKEN).share(run.id, 100)}")
+    guest = browser.get(f"/runs/{run.id}").text
+    log_in(browser)
+    owner = browser.get(f"/runs/{run.id}").text
+    for words in (account, f"waiting 9 s for {account}", "<h2>Limits</h2>", "cut from 64 to 51"):
+        assert words in owner
+        assert words not in guest
+    assert f"<td>{account} live</td>" in owner
+    assert "<td>live</td>" in guest
 
 
 def test_a_link_that_was_changed_is_refused(browser: httpx.Client) -> None:
