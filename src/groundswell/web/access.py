@@ -19,7 +19,7 @@ from starlette.types import Scope
 SESSION, SHARE, THEME = "groundswell_session", "groundswell_share", "theme"
 SESSION_SECONDS = 30 * 86400
 SAFE = ("GET", "HEAD")
-ALL, SHARED = "all", "shared"
+ALL, SHARED, NOTHING = "all", "shared", "nothing"
 _ACCESS = "groundswell.access"
 
 
@@ -116,6 +116,6 @@ def grant(scope: Scope, access: str) -> None:
 
 
 def access_of(scope: Scope) -> str:
-    """What a request may do: everything, or only read one shared run."""
+    """What a request may do: everything, only read one shared run, or only see the login page and its errors."""
     found: str = scope.get(_ACCESS, ALL)
     return found

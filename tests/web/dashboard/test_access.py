@@ -167,6 +167,22 @@ def test_a_share_link_shows_nothing_of_accounts_and_other_runs(
     assert "<td>live</td>" in guest
 
 
+def test_only_who_is_logged_in_sees_the_navigation(server: Api, browser: httpx.Client) -> None:
+    run = server.server.services.store.runs.create("navigated", 1)
+    offered = ('<nav aria-label="Main">', "Log out", "All runs")
+    for path in ("/login", "/share/wrong"):
+        page = browser.get(path).text
+        assert not [each for each in (*offered, "read only") if each in page], path
+    browser.get(f"/share/{Signer(TOKEN).share(run.id, 100)}")
+    missing = browser.get(f"/runs/{run.id}/trials/nothing")
+    assert missing.status_code == 404
+    assert "read only" in missing.text
+    assert not [each for each in offered if each in missing.text]
+    log_in(browser)
+    assert all(each in browser.get("/share/wrong").text for each in offered)
+    assert "All runs" in browser.get("/runs/nothing").text
+
+
 def test_a_link_that_was_changed_is_refused(browser: httpx.Client) -> None:
     signed = Signer(TOKEN).share("one", 100)
     for wrong in (signed[:-1] + "0", signed.replace("one", "two"), "one.99999999999.x", "x", "one..", "ü.1.2"):
