@@ -7,9 +7,12 @@ token, so nothing is stored, and a new token ends all sessions and links.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import time
+from collections import deque
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
 from starlette.datastructures import Headers
@@ -19,8 +22,29 @@ from starlette.types import Scope
 SESSION, SHARE, THEME = "groundswell_session", "groundswell_share", "theme"
 SESSION_SECONDS = 30 * 86400
 SAFE = ("GET", "HEAD")
+FIRST_DELAY, LONGEST_DELAY = 0.1, 3.0
+"""Seconds before a wrong login is answered."""
+MOST_COUNTED = 10
 ALL, SHARED, NOTHING = "all", "shared", "nothing"
 _ACCESS = "groundswell.access"
+
+
+class WrongLogins:
+    """Delays the answers to wrong logins: each one within a minute waits longer, up to a few seconds."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._latest: deque[float] = deque(maxlen=MOST_COUNTED)
+
+    async def wait(self) -> None:
+        """Count a wrong login, and wait until it may be answered."""
+        now = self._clock()
+        self._latest.append(now)
+        recent = sum(now - each < 60 for each in self._latest)
+        await self._sleep(min(FIRST_DELAY * 2 ** (recent - 1), LONGEST_DELAY))
 
 
 class Signer:

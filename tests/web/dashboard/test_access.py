@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 
 from groundswell.engine.monitor import LaneSample, LimiterDecision, Sample, WaveTimes
 from groundswell.reporting.progress import Reading
-from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer, may_read
+from groundswell.web.access import LONGEST_DELAY, SESSION, SESSION_SECONDS, SHARE, Signer, WrongLogins, may_read
 from groundswell.web.dashboard.login import local_address
 from tests.web.scene import Api, serving
 
@@ -21,7 +22,12 @@ NOW = 1_000_000.0
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("access"), token=TOKEN) as api:
+        api.server.services.wrong_logins = WrongLogins(sleep=no_sleep)
         yield api
+
+
+async def no_sleep(seconds: float) -> None:
+    """Tests do not wait."""
 
 
 @pytest.fixture
@@ -99,6 +105,46 @@ def test_a_wrong_token_is_refused(browser: httpx.Client) -> None:
     assert "This is not the token" in answer.text
     assert "set-cookie" not in answer.headers
     assert browser.get("/runs").status_code == 303
+
+
+def test_a_wrong_token_is_logged_with_the_address_and_delayed(
+    server: Api, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(server.server.services, "wrong_logins", WrongLogins(sleep=sleep))
+    log_in(browser)
+    assert (slept, caplog.messages) == ([], [])
+    log_in(browser, "of-another-server-and-wrong")
+    browser.headers["X-Forwarded-For"] = "10.0.0.9, 10.0.0.1"
+    log_in(browser, "of-another-server-and-wrong")
+    assert slept == [0.1, 0.2]
+    assert caplog.messages == [
+        "wrong token at the login from 127.0.0.1",
+        "wrong token at the login from 127.0.0.1, forwarded for '10.0.0.9, 10.0.0.1'",
+    ]
+
+
+def test_delays_of_wrong_logins_grow_to_a_limit_and_end_after_a_minute() -> None:
+    now, slept = [NOW], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def guess(many: int) -> list[float]:
+        slept.clear()
+        for _ in range(many):
+            await logins.wait()
+        return slept
+
+    logins = WrongLogins(lambda: now[0], sleep)
+    assert asyncio.run(guess(1000))[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3, 3]
+    assert slept[-1] == LONGEST_DELAY
+    now[0] += 60
+    assert asyncio.run(guess(1)) == [0.1]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Origin": "https://example.org"}, {"Origin": "null"}])

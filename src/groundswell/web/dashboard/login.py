@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
@@ -13,6 +14,9 @@ from groundswell.web.envelope import ApiError
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
+log = logging.getLogger("groundswell.web")
+
+LONGEST_ADDRESS = 100
 
 
 @router.get("/login")
@@ -29,6 +33,12 @@ async def log_in(here: Here, request: Request, next: str = "/") -> Response:
     signer = _signer(here)
     found = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
     if not signer.is_token(found.get("token", "")):
+        forwarded = request.headers.get("x-forwarded-for", "")[:LONGEST_ADDRESS]
+        address = request.client.host if request.client is not None else "an unknown address"
+        log.warning(
+            "wrong token at the login from %s%s", address, f", forwarded for {forwarded!r}" if forwarded else ""
+        )
+        await here.wrong_logins.wait()
         return page(here, request, "login.html", 401, title="Log in", active="", next=local_address(next), wrong=True)
     answer = RedirectResponse(local_address(next), 303)
     _set(answer, request, SESSION, signer.session(), SESSION_SECONDS)
