@@ -1,8 +1,8 @@
 """Who may see the dashboard: a token for programs, a cookie for browsers, and links that share one run.
 
 A browser cannot send a bearer header with a page or an event stream. So the login page exchanges the token for a
-cookie. A share link exchanges a signature for another cookie, which allows reading one run. Both are signed with the
-token, so nothing is stored, and a new token ends all sessions and links.
+cookie. A share link exchanges a signature for another cookie, which allows reading one run. Both are signed with a
+key of the token, so nothing is stored, and a new token ends all sessions and links.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import scrypt, sha256
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -48,10 +49,14 @@ class WrongLogins:
 
 
 class Signer:
-    """Signs sessions and share links with a token."""
+    """Signs sessions and share links with a key that is derived from a token.
+
+    Deriving it is slow on purpose, so that who holds a link cannot guess a weak token by trying many.
+    """
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
+        self._key = _key_of(self._token)
 
     def session(self, now: float | None = None) -> str:
         """The value of a session cookie."""
@@ -85,7 +90,13 @@ class Signer:
         return float(words[-1]) > (time.time() if now is None else now)
 
     def _signature(self, *words: str) -> str:
-        return hmac.new(self._token, "\0".join(("groundswell", *words)).encode(), sha256).hexdigest()
+        return hmac.new(self._key, "\0".join(("groundswell", *words)).encode(), sha256).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _key_of(token: bytes) -> bytes:
+    """The key for signatures. It takes about 50 ms."""
+    return scrypt(token, salt=b"groundswell share links", n=2**14, r=8, p=1)
 
 
 def cookies_of(headers: Headers) -> dict[str, str]:

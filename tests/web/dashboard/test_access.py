@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 from collections.abc import Iterator
 
 import httpx
@@ -257,6 +259,14 @@ def test_sessions_and_links_belong_to_their_token() -> None:
     assert not other.is_session(Signer(TOKEN).session(NOW), NOW)
     assert other.shared_run(Signer(TOKEN).share("run", 60, NOW), NOW) is None
     assert not Signer(TOKEN).is_session(Signer(TOKEN).share("run", 60, NOW), NOW)
+
+
+def test_a_signature_does_not_allow_trying_tokens_quickly() -> None:
+    run, until, signature = Signer(TOKEN).share("run", 60, NOW).split(".")
+    words = "\0".join(("groundswell", "share", run, until)).encode()
+    slow = hashlib.scrypt(TOKEN.encode(), salt=b"groundswell share links", n=2**14, r=8, p=1)
+    assert signature == hmac.new(slow, words, "sha256").hexdigest()
+    assert signature != hmac.new(TOKEN.encode(), words, "sha256").hexdigest()
 
 
 @pytest.mark.parametrize("value", ["", ".", "x", "1.", "1e9.x", "nan.x", "9" * 400 + ".x", "99999999999.é"])
