@@ -75,12 +75,11 @@ def test_after_the_end_of_the_list_is_its_last_page(api: Api, query: str) -> Non
 
 def test_the_pages_of_an_open_list_follow_its_length(api: Api) -> None:
     runs = api.server.services.store.runs
-    for number in range(51):
-        runs.create(f"run {number}", 1)
+    oldest, *_ = [runs.create(f"run {number}", 1) for number in range(51)]
     with httpx.stream("GET", f"{api.server.url}/runs/stream?q=run&offset=0") as events:
         lines = events.iter_lines()
         assert "1 to 50 of 51" in next(line for line in lines if line.startswith("data:"))
-        runs.delete(runs.find("run 0"))
+        runs.delete(oldest)
         changed = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data:"))
         assert "run 50" in changed["list"], "the rows are the same, but the links to pages are not"
         assert "of 51" not in changed["list"]

@@ -41,7 +41,7 @@ async def labels(
     offset: Offset = 0,
 ) -> Response:
     """The runs of experiments that have a labelling task."""
-    drivers = {name: found for name in experiment_names() if (found := _labelled_drivers(name))}
+    drivers = {name: some for name in experiment_names() if (some := _labelled_drivers(name))}
     names = list(drivers)
     chosen = experiment if experiment in names else next(iter(names), "")
     wanted = drivers.get(chosen, ())
