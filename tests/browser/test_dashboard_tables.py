@@ -127,6 +127,23 @@ def test_enter_on_a_focused_button_presses_that_button(visit: Visit, server: Api
     assert seen.complaints == []
 
 
+def test_next_saves_again_after_a_failure(visit: Visit, server: Api) -> None:
+    body = {"models": ["emulated/leaker"], "interactions": 2, "messages": 2, "seed": 6}
+    run = server("POST", "/experiments/secret-game/play", 201, json=body)["run_id"]
+    list(server.events(f"/runs/{run}"))
+    server("POST", f"/runs/{run}/labels", 201, json={"size": 1})
+    page = visit(f"/labels/{run}/1?reader=Dan").page
+    page.route("**/items/1", lambda route: route.abort())
+    for key in ("d", "m"):
+        page.keyboard.press(key)
+    page.get_by_text("Not saved.").wait_for()
+    page.unroute("**/items/1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/results")
+    labels = server("GET", f"/runs/{run}/labels/items/1?reader=Dan")["labels"]
+    assert labels == {"0": {"label": "declared"}, "1": {"label": "mentioned"}}
+
+
 @pytest.mark.parametrize("path", ["/entities", "/entity-types/human", "/models", "/cache", "/batches", "/labels"])
 def test_pages_fit_a_phone_and_do_not_complain(visit: Visit, path: str) -> None:
     seen = visit(path, width=390, dark=True)

@@ -301,6 +301,12 @@ class Results:
             found = connection.execute(query.where(asks.c.trial == row.id).order_by(asks.c.id))
             return {path: str(transport) for path, transport in found}
 
+    def newest_reply(self, row: TrialRow) -> int:
+        """The id of what was journalled last for a trial; 0 if nothing was."""
+        query = sa.select(sa.func.coalesce(sa.func.max(asks.c.id), 0)).where(asks.c.trial == row.id)
+        with self._read() as connection:
+            return int(connection.execute(query).scalar_one())
+
     def trial(self, key: str) -> TrialResult:
         """The trial with this key, or the only one whose key begins so."""
         found = self._select(trials.c.key == key, limit=1)

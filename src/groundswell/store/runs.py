@@ -136,7 +136,14 @@ class Runs:
             return int(connection.execute(COUNT_OF if drivers else COUNT, _of(drivers)).scalar_one())
 
     def search(
-        self, text: str = "", *, experiment: str = "", statuses: Collection[Status] = (), limit: int, offset: int = 0
+        self,
+        text: str = "",
+        *,
+        experiment: str = "",
+        drivers: Collection[str] = (),
+        statuses: Collection[Status] = (),
+        limit: int,
+        offset: int = 0,
     ) -> tuple[Sequence[RunRecord], int]:
         """A page of the runs that match, newest first, and how many match in all.
 
@@ -148,6 +155,8 @@ class Runs:
             matches.append(sa.or_(*within))
         if experiment:
             matches.append(runs.c.driver.startswith(f"{experiment}/", autoescape=True))
+        if drivers:
+            matches.append(runs.c.driver.in_(drivers))
         if statuses:
             matches.append(runs.c.status.in_(statuses))
         with self._read() as connection:

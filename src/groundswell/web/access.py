@@ -1,32 +1,62 @@
 """Who may see the dashboard: a token for programs, a cookie for browsers, and links that share one run.
 
 A browser cannot send a bearer header with a page or an event stream. So the login page exchanges the token for a
-cookie. A share link exchanges a signature for another cookie, which allows reading one run. Both are signed with the
-token, so nothing is stored, and a new token ends all sessions and links.
+cookie. A share link exchanges a signature for another cookie, which allows reading one run. Both are signed with a
+key of the token, so nothing is stored, and a new token ends all sessions and links.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import time
-from hashlib import sha256
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from hashlib import scrypt, sha256
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import Scope
 
 SESSION, SHARE, THEME = "groundswell_session", "groundswell_share", "theme"
 SESSION_SECONDS = 30 * 86400
 SAFE = ("GET", "HEAD")
-ALL, SHARED = "all", "shared"
+FIRST_DELAY, LONGEST_DELAY = 0.1, 3.0
+"""Seconds before a wrong login is answered."""
+MOST_COUNTED = 10
+ALL, SHARED, NOTHING = "all", "shared", "nothing"
 _ACCESS = "groundswell.access"
 
 
+class WrongLogins:
+    """Delays the answers to wrong logins: each one within a minute waits longer, up to a few seconds."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._latest: deque[float] = deque(maxlen=MOST_COUNTED)
+
+    async def wait(self) -> None:
+        """Count a wrong login, and wait until it may be answered."""
+        now = self._clock()
+        self._latest.append(now)
+        recent = sum(now - each < 60 for each in self._latest)
+        await self._sleep(min(FIRST_DELAY * 2 ** (recent - 1), LONGEST_DELAY))
+
+
 class Signer:
-    """Signs sessions and share links with a token."""
+    """Signs sessions and share links with a key that is derived from a token.
+
+    Deriving it is slow on purpose, so that who holds a link cannot guess a weak token by trying many.
+    """
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
+        self._key = _key_of(self._token)
 
     def session(self, now: float | None = None) -> str:
         """The value of a session cookie."""
@@ -60,7 +90,13 @@ class Signer:
         return float(words[-1]) > (time.time() if now is None else now)
 
     def _signature(self, *words: str) -> str:
-        return hmac.new(self._token, "\0".join(("groundswell", *words)).encode(), sha256).hexdigest()
+        return hmac.new(self._key, "\0".join(("groundswell", *words)).encode(), sha256).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _key_of(token: bytes) -> bytes:
+    """The key for signatures. It takes about 50 ms."""
+    return scrypt(token, salt=b"groundswell share links", n=2**14, r=8, p=1)
 
 
 def cookies_of(headers: Headers) -> dict[str, str]:
@@ -103,12 +139,18 @@ def own_origin(headers: Headers) -> bool:
     return headers.get("sec-fetch-site") == "same-origin"
 
 
+def scheme_of(request: Request) -> str:
+    """The scheme that the client uses: `http` or `https`. A proxy in front of the server names it in a header."""
+    forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return forwarded if forwarded in ("http", "https") else request.url.scheme
+
+
 def grant(scope: Scope, access: str) -> None:
     """Record what a request may do."""
     scope[_ACCESS] = access
 
 
 def access_of(scope: Scope) -> str:
-    """What a request may do: everything, or only read one shared run."""
+    """What a request may do: everything, only read one shared run, or only see the login page and its errors."""
     found: str = scope.get(_ACCESS, ALL)
     return found

@@ -21,6 +21,7 @@ from groundswell.experiments.options import Given, RunChoices, all_fields, colle
 from groundswell.experiments.pilot import estimate_run
 from groundswell.experiments.results import remember_config
 from groundswell.experiments.simulations.batch import Batch, Single
+from groundswell.web.access import scheme_of
 from groundswell.web.envelope import FieldError, success
 from groundswell.web.requests import check_turns
 from groundswell.web.schema import REF, answers, component, errors
@@ -120,7 +121,7 @@ def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
             command,
             _options_of(ready, body),
             body=body,
-            url=str(request.base_url),
+            url=str(request.base_url.replace(scheme=scheme_of(request))),
             token=here.settings.token is not None,
         )
         missing = await _missing_keys(here, ready)

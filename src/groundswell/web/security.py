@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundswell.web.access import (
     ALL,
+    NOTHING,
     SAFE,
     SESSION,
     SHARE,
@@ -94,6 +95,7 @@ class Guard:
         if path == HEALTH or asks_leave:
             return None
         if any(path == each or (each.endswith("/") and path.startswith(each)) for each in OPEN):
+            grant(scope, self._by_cookie(headers, path, method) or NOTHING)
             foreign = method not in SAFE and not own_origin(headers)
             return failure(403, "this form must be sent from a page of this server") if foreign else None
         shown = headers.get("authorization", "")

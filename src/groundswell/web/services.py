@@ -14,6 +14,7 @@ from groundswell.batch_lookup import BatchStates
 from groundswell.errors import KeyMissing, RunNotFound, SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
+from groundswell.web.access import WrongLogins
 from groundswell.web.background import Background
 from groundswell.web.report_cache import ReportCache
 from groundswell.web.settings import ServerSettings
@@ -50,6 +51,7 @@ class Services:
         self._cache: dict[str, tuple[float, Any]] = {}
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
         self.reports = ReportCache()
+        self.wrong_logins = WrongLogins()
 
     @property
     def store(self) -> Store:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import hmac
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from groundswell.web.access import SESSION_SECONDS, Signer, may_read
+from groundswell.engine.monitor import LaneSample, LimiterDecision, Sample, WaveTimes
+from groundswell.reporting.progress import Reading
+from groundswell.web.access import LONGEST_DELAY, SESSION, SESSION_SECONDS, SHARE, Signer, WrongLogins, may_read
 from groundswell.web.dashboard.login import local_address
 from tests.web.scene import Api, serving
 
@@ -19,7 +24,12 @@ NOW = 1_000_000.0
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with serving(tmp_path_factory.mktemp("access"), token=TOKEN) as api:
+        api.server.services.wrong_logins = WrongLogins(sleep=no_sleep)
         yield api
+
+
+async def no_sleep(seconds: float) -> None:
+    """Tests do not wait."""
 
 
 @pytest.fixture
@@ -50,12 +60,93 @@ def test_a_page_sends_to_the_login_and_back(browser: httpx.Client) -> None:
     assert browser.get("/runs").status_code == 303
 
 
+FORWARDED = pytest.mark.parametrize(
+    ("forwarded", "scheme"),
+    [
+        (None, "http"),
+        ("http", "http"),
+        ("https", "https"),
+        ("https, http", "https"),
+        ("http, https", "http"),
+        ("HTTPS", "https"),
+        ("javascript", "http"),
+        ("", "http"),
+    ],
+)
+"""The header of a proxy, and the scheme that the client uses."""
+
+
+@FORWARDED
+def test_cookies_are_only_sent_over_tls_if_the_client_uses_it(
+    browser: httpx.Client, forwarded: str | None, scheme: str
+) -> None:
+    if forwarded is not None:
+        browser.headers["X-Forwarded-Proto"] = forwarded
+    link = browser.get(f"/share/{Signer(TOKEN).share('one', 100)}")
+    for answer, name in ((log_in(browser), SESSION), (link, SHARE)):
+        cookie, *flags = answer.headers["set-cookie"].split("; ")
+        assert cookie.startswith(f"{name}=")
+        wanted = {"HttpOnly", "SameSite=lax", "Path=/", f"Max-Age={SESSION_SECONDS}"}
+        assert {*flags} - {each for each in flags if each.startswith("expires")} == wanted | (
+            {"Secure"} if scheme == "https" else set()
+        )
+        assert TOKEN not in cookie
+
+
+@FORWARDED
+def test_a_copied_command_uses_the_scheme_of_the_client(server: Api, forwarded: str | None, scheme: str) -> None:
+    headers = {} if forwarded is None else {"X-Forwarded-Proto": forwarded}
+    body = {"models": ["emulated/keeper"], "interactions": 2}
+    found = server("POST", "/experiments/secret-game/play/check", json=body, headers=headers)
+    assert server.server.url.replace("http:", f"{scheme}:") in found["curl"]
+
+
 def test_a_wrong_token_is_refused(browser: httpx.Client) -> None:
     answer = log_in(browser, "of-another-server-and-wrong")
     assert answer.status_code == 401
     assert "This is not the token" in answer.text
     assert "set-cookie" not in answer.headers
     assert browser.get("/runs").status_code == 303
+
+
+def test_a_wrong_token_is_logged_with_the_address_and_delayed(
+    server: Api, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(server.server.services, "wrong_logins", WrongLogins(sleep=sleep))
+    log_in(browser)
+    assert (slept, caplog.messages) == ([], [])
+    log_in(browser, "of-another-server-and-wrong")
+    browser.headers["X-Forwarded-For"] = "10.0.0.9, 10.0.0.1"
+    log_in(browser, "of-another-server-and-wrong")
+    assert slept == [0.1, 0.2]
+    assert caplog.messages == [
+        "wrong token at the login from 127.0.0.1",
+        "wrong token at the login from 127.0.0.1, forwarded for '10.0.0.9, 10.0.0.1'",
+    ]
+
+
+def test_delays_of_wrong_logins_grow_to_a_limit_and_end_after_a_minute() -> None:
+    now, slept = [NOW], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def guess(many: int) -> list[float]:
+        slept.clear()
+        for _ in range(many):
+            await logins.wait()
+        return slept
+
+    logins = WrongLogins(lambda: now[0], sleep)
+    assert asyncio.run(guess(1000))[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3, 3]
+    assert slept[-1] == LONGEST_DELAY
+    now[0] += 60
+    assert asyncio.run(guess(1)) == [0.1]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Origin": "https://example.org"}, {"Origin": "null"}])
@@ -100,6 +191,46 @@ def test_a_share_link_shows_one_run_and_changes_nothing(server: Api, browser: ht
     assert "data-call" not in page
 
 
+def test_a_share_link_shows_nothing_of_accounts_and_other_runs(
+    server: Api, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, account = server.server.services, "account-of-the-team"
+    run = services.store.runs.create("of a team", 1)
+    waits, lane = (f"waiting 9 s for {account}",), LaneSample(account, "gpt", 3, 64, 1.5, "rate limit")
+    reading = Reading("of a team", 0, 0, 1, 1, 4, 2.0, 1, 0, "$0.00", None, False, waits)
+    sample = Sample(NOW, 4, 0, 3, 64, 0.0, (lane,))
+    decision = LimiterDecision(NOW, account, "gpt", "cut from 64 to 51")
+    monkeypatch.setattr(services.background, "reading", lambda run: reading)
+    monkeypatch.setattr(services.background.monitor, "samples", lambda run: (sample,))
+    monkeypatch.setattr(services.background.monitor, "decisions", lambda run: (decision,))
+    monkeypatch.setattr(services.background.monitor, "waves", lambda run: (WaveTimes(1, account, "live", 4, NOW),))
+    browser.get(f"/share/{Signer(TOKEN).share(run.id, 100)}")
+    guest = browser.get(f"/runs/{run.id}").text
+    log_in(browser)
+    owner = browser.get(f"/runs/{run.id}").text
+    for words in (account, f"waiting 9 s for {account}", "<h2>Limits</h2>", "cut from 64 to 51"):
+        assert words in owner
+        assert words not in guest
+    assert f"<td>{account} live</td>" in owner
+    assert "<td>live</td>" in guest
+
+
+def test_only_who_is_logged_in_sees_the_navigation(server: Api, browser: httpx.Client) -> None:
+    run = server.server.services.store.runs.create("navigated", 1)
+    offered = ('<nav aria-label="Main">', "Log out", "All runs")
+    for path in ("/login", "/share/wrong"):
+        page = browser.get(path).text
+        assert not [each for each in (*offered, "read only") if each in page], path
+    browser.get(f"/share/{Signer(TOKEN).share(run.id, 100)}")
+    missing = browser.get(f"/runs/{run.id}/trials/nothing")
+    assert missing.status_code == 404
+    assert "read only" in missing.text
+    assert not [each for each in offered if each in missing.text]
+    log_in(browser)
+    assert all(each in browser.get("/share/wrong").text for each in offered)
+    assert "All runs" in browser.get("/runs/nothing").text
+
+
 def test_a_link_that_was_changed_is_refused(browser: httpx.Client) -> None:
     signed = Signer(TOKEN).share("one", 100)
     for wrong in (signed[:-1] + "0", signed.replace("one", "two"), "one.99999999999.x", "x", "one..", "ü.1.2"):
@@ -128,6 +259,14 @@ def test_sessions_and_links_belong_to_their_token() -> None:
     assert not other.is_session(Signer(TOKEN).session(NOW), NOW)
     assert other.shared_run(Signer(TOKEN).share("run", 60, NOW), NOW) is None
     assert not Signer(TOKEN).is_session(Signer(TOKEN).share("run", 60, NOW), NOW)
+
+
+def test_a_signature_does_not_allow_trying_tokens_quickly() -> None:
+    run, until, signature = Signer(TOKEN).share("run", 60, NOW).split(".")
+    words = "\0".join(("groundswell", "share", run, until)).encode()
+    slow = hashlib.scrypt(TOKEN.encode(), salt=b"groundswell share links", n=2**14, r=8, p=1)
+    assert signature == hmac.new(slow, words, "sha256").hexdigest()
+    assert signature != hmac.new(TOKEN.encode(), words, "sha256").hexdigest()
 
 
 @pytest.mark.parametrize("value", ["", ".", "x", "1.", "1e9.x", "nan.x", "9" * 400 + ".x", "99999999999.é"])

@@ -144,6 +144,15 @@ def test_runs_without_a_task_or_a_sample(shared: Api, game: str) -> None:
     assert "Draw a sample" in shown(shared, f"/labels/{game}")
 
 
+def test_only_runs_with_a_task_are_listed(api: Api) -> None:
+    runs = api.server.services.store.runs
+    made = {name: runs.create(None, 1, driver=f"secret-game/{name}").id for name in ("play", "score", "selftest")}
+    assert set(re.findall(r'class="name" href="/labels/([\w-]+)"', shown(api, "/labels"))) == {
+        made["play"],
+        made["score"],
+    }
+
+
 def test_deleting_a_run_deletes_its_labels(api: Api) -> None:
     body = {"models": ["emulated/keeper"], "interactions": 2, "messages": 2}
     run = api("POST", "/experiments/secret-game/play", 201, json=body)["run_id"]

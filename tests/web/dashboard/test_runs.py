@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import httpx
@@ -60,6 +61,28 @@ def test_long_lists_have_pages(api: Api) -> None:
     assert titles(second) == [f"run {number}" for number in range(9, -1, -1)]
     assert "60 runs match" in first
     assert "offset=50" in first
+
+
+@pytest.mark.parametrize("query", ["offset=50", "offset=1000&status=completed", "offset=60&status=interrupted"])
+def test_after_the_end_of_the_list_is_its_last_page(api: Api, query: str) -> None:
+    runs = api.server.services.store.runs
+    for number in range(3):
+        runs.change(runs.create(f"run {number}", 1), status="completed" if "completed" in query else "running")
+    page = opened(api, f"/runs?{query}")
+    assert titles(page) == ["run 2", "run 1", "run 0"]
+    assert "No run" not in page
+
+
+def test_the_pages_of_an_open_list_follow_its_length(api: Api) -> None:
+    runs = api.server.services.store.runs
+    oldest, *_ = [runs.create(f"run {number}", 1) for number in range(51)]
+    with httpx.stream("GET", f"{api.server.url}/runs/stream?q=run&offset=0") as events:
+        lines = events.iter_lines()
+        assert "1 to 50 of 51" in next(line for line in lines if line.startswith("data:"))
+        runs.delete(oldest)
+        changed = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data:"))
+        assert "run 50" in changed["list"], "the rows are the same, but the links to pages are not"
+        assert "of 51" not in changed["list"]
 
 
 def test_names_are_text(api: Api) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -203,6 +205,45 @@ def test_entities_of_a_run_are_selected_again(api: Api) -> None:
     text = opened(api, f"/start/simulations/simulate?from={started['run_id']}")
     assert re.findall(r'<input type="checkbox" value="([\w-]+)" checked>', text) == ["entity-id-2", "entity-id-3"]
     assert "A panel</textarea>" in text
+
+
+INLINE = {"id": "entity-id-2", "name": "Somebody else", "description": "Not the one of the store"}
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [[INLINE, "entity-id-3"], ["entity-id-2", "deleted"]],
+    ids=["a whole entity with an id", "an id that is not listed"],
+)
+def test_entities_that_cannot_be_selected_are_kept_as_json(entities: list[Any]) -> None:
+    simulate = experiment_named("simulations").command("simulate")
+    made = named(form_of(simulate, {"entities": entities}, entities={"entity-id-2", "entity-id-3"}), "entities")
+    picked, written = made.parts
+    assert (made.chosen, picked.value, written.value) == (1, None, entities)
+
+
+@pytest.mark.parametrize("change", ["inline", "changed", "deleted", "left out of the list"])
+def test_entities_of_a_run_that_differ_from_the_store_are_kept(
+    api: Api, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    first = {"id": "entity-id-2", "name": "Somebody else" if change == "inline" else "Entity 2"}
+    body = {"entities": [first, {"id": "entity-id-3", "name": "Entity 3"}], "context": "A panel"}
+    started = api(
+        "POST", "/experiments/simulations/simulate", 201, json={**body, "interaction_size": 2, "num_simulations": 1}
+    )
+    if change == "changed":
+        api("PUT", "/entities/entity-id-2", json={"name": "Changed"})
+    elif change == "deleted":
+        api("DELETE", "/entities/entity-id-2")
+    elif change == "left out of the list":
+        monkeypatch.setattr(start, "MOST_ENTITIES", 1)
+    text = html.unescape(opened(api, f"/start/simulations/simulate?from={started['run_id']}"))
+    [written] = re.findall(
+        r'data-kind="either" data-name="entities".*?<textarea[^>]*>(.*?)</textarea>', text, re.DOTALL
+    )
+    assert json.loads(written) == body["entities"]
+    assert '<option value="1" selected>JSON' in text
+    assert not re.findall(r'<input type="checkbox" value="entity-id-\d" checked>', text)
 
 
 def test_a_run_without_stored_options_gives_the_defaults(api: Api) -> None:

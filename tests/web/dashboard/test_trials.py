@@ -7,6 +7,7 @@ import html
 import re
 import threading
 import weakref
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from markupsafe import escape
 
 from groundswell.engine.records import RunRecord
 from groundswell.reporting.blocks import Transcripts
+from groundswell.store.results import Results
 from groundswell.web import events
 from groundswell.web.dashboard import trials
 from groundswell.web.services import Services
@@ -150,6 +152,36 @@ def test_the_stream_searches_again_only_after_a_change(api: Api, monkeypatch: py
         assert "event: end" in list(lines)
     assert before < 5
     assert len(calls) > before
+
+
+@pytest.mark.parametrize(("pause", "changing"), [(0, False), (1_000_000, True)], ids=["unchanged", "paused"])
+def test_the_stream_of_a_trial_renders_it_only_after_a_change_and_a_pause(
+    api: Api, monkeypatch: pytest.MonkeyPatch, pause: float, changing: bool
+) -> None:
+    rendered, calls, replies = trials._shown, list[int](), count(1)
+
+    def counted(*given: Any) -> trials.TrialView:
+        calls.append(1)
+        return rendered(*given)
+
+    gate = gated("render")
+    run = api.create(model="scripted/waits-render", num_simulations=1).removeprefix("batch-")
+    api.until(f"batch-{run}", "in_progress")
+    while not (found := addresses(opened(api, f"/runs/{run}/trials"))):
+        pass
+    monkeypatch.setattr(trials, "_shown", counted)
+    monkeypatch.setattr(trials, "PAUSE", pause)
+    monkeypatch.setattr(events, "PARTS_EVERY", 0.01)
+    monkeypatch.setattr(events, "HEARTBEAT", 0.2)
+    if changing:
+        monkeypatch.setattr(Results, "newest_reply", lambda results, row: next(replies))
+    with api.http.stream("GET", found[0].replace("/trials/", "/trial-stream/")) as response:
+        lines = response.iter_lines()
+        assert any("still there" in line for line in lines)  # after twenty looks
+        before = len(calls)
+        gate.open()
+        assert any("I waited." in line for line in lines), "the end is shown without a pause"
+    assert before == 1
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from groundswell.experiments.experiment import Command
@@ -76,15 +76,19 @@ class Form(NamedTuple):
     sections: Sequence[Section]
 
 
-def form_of(command: Command, values: Mapping[str, Any], default_model: str = "") -> Form:
-    """The form of a command, filled in with these values."""
+def form_of(
+    command: Command, values: Mapping[str, Any], default_model: str = "", entities: Collection[str] = ()
+) -> Form:
+    """The form of a command, filled in with these values. `entities` are the ids that it lists."""
     schema, inner = options_schema(command)
     shared, labels = fields_of(RunChoices), {one.flags[0]: label(one.name) for one in command.fields.values()}
     usual, sections = list[Input](), dict[str, list[Input]]()
     for name, one in command.fields.items():
         if name not in schema["properties"]:
             continue
-        made = _option(one, schema["properties"][name], inner, values.get(name), labels, default_model)
+        made = _option(
+            one, schema["properties"][name], inner, values.get(name), labels, default_model, entities=entities
+        )
         if name not in shared and (one.flag.usual or one.flag.argument or made.required):
             usual.append(made)
         else:
@@ -101,7 +105,14 @@ def label(name: str) -> str:
 
 
 def _option(
-    one: Field, schema: Schema, inner: Schema, value: Any, labels: Mapping[str, str], default_model: str
+    one: Field,
+    schema: Schema,
+    inner: Schema,
+    value: Any,
+    labels: Mapping[str, str],
+    default_model: str,
+    *,
+    entities: Collection[str],
 ) -> Input:
     made = _input(schema, inner, value)
     if made.kind in ("choice", "checks") and one.choices:
@@ -111,7 +122,7 @@ def _option(
         if one.flag.completes == "models" and one.default == ():
             made = made._replace(default=[default_model])
     elif one.flag.completes == "entities":
-        picked = made._replace(kind="entities", value=_ids(value))
+        picked = made._replace(kind="entities", value=_listed_ids(value, entities))
         written = Input("json", label="JSON", value=None if picked.value is not None else value)
         made = Input("either", parts=(picked._replace(label="Entities of this store"), written), value=value)
         made = made._replace(chosen=int(written.value is not None))
@@ -130,12 +141,11 @@ def _offering(made: Input, offers: str) -> Input:
     return made._replace(kind="rows", parts=(row, *(rows or [row])))
 
 
-def _ids(value: Any) -> list[str] | None:
-    """The ids of entities, if the value is a list of ids or of entities that have one."""
+def _listed_ids(value: Any, entities: Collection[str]) -> list[str] | None:
+    """The ids of entities; None if the form does not list all of them, or if the value has whole entities."""
     if not isinstance(value, list | tuple):
         return None
-    found = [each.get("id") if isinstance(each, Mapping) else each for each in value]
-    return [str(each) for each in found] if all(isinstance(each, str) for each in found) else None
+    return list(value) if all(isinstance(each, str) and each in entities for each in value) else None
 
 
 def _input(schema: Schema, inner: Schema, value: Any = None, deep: int = 0) -> Input:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from groundswell.engine.driver import driver_name
 from groundswell.engine.records import RunRecord
 from groundswell.experiments.experiment import experiment_named, experiment_names
 from groundswell.experiments.labelling import LONGEST_READER, RunLabels, check_reader, find_labels, labels_of
@@ -40,9 +41,11 @@ async def labels(
     offset: Offset = 0,
 ) -> Response:
     """The runs of experiments that have a labelling task."""
-    names = [name for name in experiment_names() if any(each.labelling for each in experiment_named(name).commands)]
+    drivers = {name: some for name in experiment_names() if (some := _labelled_drivers(name))}
+    names = list(drivers)
     chosen = experiment if experiment in names else next(iter(names), "")
-    records, total = here.store.runs.search(q.strip(), experiment=chosen, limit=AT_ONCE, offset=offset)
+    wanted = drivers.get(chosen, ())
+    records, total = here.store.runs.search(q.strip(), drivers=wanted, limit=AT_ONCE, offset=offset)
     found = find_labels(here.store.documents, *(record.id for record in records))
     query = {"q": q, "experiment": chosen if len(names) > 1 else ""}
     return page(
@@ -56,6 +59,12 @@ async def labels(
         query=query,
         experiments=names,
     )
+
+
+def _labelled_drivers(experiment: str) -> list[str]:
+    """The drivers of an experiment whose runs can be labelled."""
+    commands = [each for each in experiment_named(experiment).commands if each.labelling]
+    return [driver_name(driver) for each in commands for driver in each.drivers]
 
 
 @router.get("/labels/{run_id}")

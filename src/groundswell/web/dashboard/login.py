@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer
+from groundswell.web.access import SESSION, SESSION_SECONDS, SHARE, Signer, scheme_of
 from groundswell.web.dashboard.pages import page
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Here, Services
 
 router = APIRouter(include_in_schema=False)
+log = logging.getLogger("groundswell.web")
+
+LONGEST_ADDRESS = 100
 
 
 @router.get("/login")
@@ -29,6 +33,12 @@ async def log_in(here: Here, request: Request, next: str = "/") -> Response:
     signer = _signer(here)
     found = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
     if not signer.is_token(found.get("token", "")):
+        forwarded = request.headers.get("x-forwarded-for", "")[:LONGEST_ADDRESS]
+        address = request.client.host if request.client is not None else "an unknown address"
+        log.warning(
+            "wrong token at the login from %s%s", address, f", forwarded for {forwarded!r}" if forwarded else ""
+        )
+        await here.wrong_logins.wait()
         return page(here, request, "login.html", 401, title="Log in", active="", next=local_address(next), wrong=True)
     answer = RedirectResponse(local_address(next), 303)
     _set(answer, request, SESSION, signer.session(), SESSION_SECONDS)
@@ -62,7 +72,7 @@ def _signer(here: Services) -> Signer:
 
 
 def _set(answer: Response, request: Request, name: str, value: str, seconds: int) -> None:
-    encrypted = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    encrypted = scheme_of(request) == "https"
     answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=encrypted)
 
 

@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, Response
 from groundswell.reporting import page as reports
 from groundswell.reporting.numbers import percent
 from groundswell.reporting.words import age, cost, duration, size
-from groundswell.web.access import SHARED, THEME, access_of
+from groundswell.web.access import ALL, SHARED, THEME, access_of
 from groundswell.web.envelope import ApiError
 from groundswell.web.services import Services
 
@@ -50,7 +50,8 @@ def page(here: Services, request: Request, name: str, status: int = 200, **value
     common = {
         "path": request.url.path,
         "theme": theme if theme in THEMES else "",
-        "signed_in": here.settings.token is not None and access != SHARED,
+        "signed_in": here.settings.token is not None and access == ALL,
+        "navigation": access == ALL,
         "read_only": access == SHARED,
         "stream": "",
     }

@@ -122,17 +122,20 @@ async def stream(here: Here, request: Request, run_id: str) -> Response:
 
 
 def _view(here: Services, record: RunRecord, access: str) -> RunView:
-    """What a viewer may see. Who has a share link sees nothing of accounts and other runs."""
+    """What a viewer may see. Who has a share link sees nothing of accounts, their limits and other runs."""
     row, monitor, now = run_row(here, record), here.background.monitor, time.time()
     samples, over = monitor.samples(record.id), is_over(record, row.status)
-    reading = here.background.reading(record.id)
+    everything, reading = access == ALL, here.background.reading(record.id)
+    if reading is not None and not everything:
+        reading = reading._replace(waits=(), batches="")
     results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
     (latencies, spread), faults, stored = here.cached(
         state, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record)), times=PAUSE
     )
     accounts = {lane.account for lane in samples[-1].lanes} if samples and reading is not None else set()
-    endpoints = {name: some for name, some in here.background.endpoints.items() if name in accounts and access == ALL}
-    noted = monitor.events(record.id)[-SHOWN_EVENTS:] if access == ALL else ()
+    endpoints = {name: some for name, some in here.background.endpoints.items() if name in accounts and everything}
+    noted = monitor.events(record.id)[-SHOWN_EVENTS:] if everything else ()
+    decisions = monitor.decisions(record.id)[-SHOWN_DECISIONS:] if everything else ()
     waves = sorted_waves([*map(_wave_times, stored), *monitor.waves(record.id)])
     return RunView(
         row=row,
@@ -140,12 +143,12 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
         reading=reading,
         budget=_budget(record),
         charts=_charts(samples, record),
-        limits=_limits(samples) if reading is not None else [],
+        limits=_limits(samples) if reading is not None and everything else [],
         decisions=[
             (_clock(each.at), f"{'/'.join(filter(None, (each.account, each.model)))}: {each.why}")
-            for each in reversed(monitor.decisions(record.id)[-SHOWN_DECISIONS:])
+            for each in reversed(decisions)
         ],
-        waves=timeline(waves[-SHOWN_WAVES:], spread, now),
+        waves=timeline(waves[-SHOWN_WAVES:], spread, now, accounts=everything),
         waves_left_out=max(0, len(waves) - SHOWN_WAVES),
         latencies=latencies,
         faults=faults,
@@ -155,7 +158,7 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
         shares=here.settings.token is not None,
         over=over,
         has_report=has_report(here, record),
-        parent=record.parent if access == ALL else None,
+        parent=record.parent if everything else None,
         settings="" if record.settings is None else msgspec.json.format(record.settings, indent=2),
         start_again=start_again(record),
         limits_to_raise=[
@@ -255,8 +258,10 @@ def sorted_waves(waves: Iterable[WaveTimes]) -> list[WaveTimes]:
     return sorted({wave.wave: wave for wave in waves}.values(), key=lambda wave: wave.at)
 
 
-def timeline(waves: Sequence[WaveTimes], spread: Mapping[int, Spread], now: float) -> list[WaveRow]:
-    """Waves and batches on one axis of time, which begins with the first of them."""
+def timeline(
+    waves: Sequence[WaveTimes], spread: Mapping[int, Spread], now: float, *, accounts: bool = True
+) -> list[WaveRow]:
+    """Waves and batches on one axis of time, which begins with the first of them. `accounts`: name their accounts."""
     if not waves:
         return []
     start = waves[0].at
@@ -267,7 +272,7 @@ def timeline(waves: Sequence[WaveTimes], spread: Mapping[int, Spread], now: floa
         rows.append(
             WaveRow(
                 title=f"{wave.wave & NUMBER}",
-                transport=f"{wave.account} {wave.transport.replace('_', ' ')}",
+                transport=f"{wave.account if accounts else ''} {wave.transport.replace('_', ' ')}".strip(),
                 size=wave.size,
                 took=duration(until - wave.at),
                 open=wave.ended_at is None,

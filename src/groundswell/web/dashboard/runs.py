@@ -84,13 +84,15 @@ async def stream(here: Here, q: Text = "", experiment: Text = "", status: Text =
     def look() -> events.Moment:
         found = _found(here, q, experiment, status, offset)
         rows = {f"row-{row.id}": part("run_parts.html", "cells", row) for row in found.rows}
-        listed = events.Versioned(part("run_parts.html", "listed", found), [row.id for row in found.rows])
+        version = ([row.id for row in found.rows], found.pages.total, found.pages.offset)
+        listed = events.Versioned(part("run_parts.html", "listed", found), version)
         return events.Moment({"count": part("run_parts.html", "count", found), "list": listed, **rows}, False)
 
     return events.part_stream(here, f"runs {q!r} {experiment!r} {status!r} {offset}", look)
 
 
 def _found(here: Services, text: str, experiment: str, status: str, offset: int) -> FoundRuns:
+    """A page of the runs that match; the last page if there are not so many."""
     query = {"q": text, "experiment": experiment, "status": status}
     search = partial(here.store.runs.search, text.strip(), experiment=experiment)
     if status in (*UNFINISHED, "stopped"):  # their status depends on whether a process works on them
@@ -101,6 +103,8 @@ def _found(here: Services, text: str, experiment: str, status: str, offset: int)
         wanted = [each for each in STATUSES if each == status]
         found, total = search(statuses=wanted, limit=AT_ONCE, offset=offset)
         some = list(found)
+    if total and offset >= total:
+        return _found(here, text, experiment, status, (total - 1) // AT_ONCE * AT_ONCE)
     pages = Pager(total, offset, lambda at: with_query("/runs", [*query.items(), ("offset", at)]))
     return FoundRuns([run_row(here, record) for record in some], query, pages)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -76,6 +76,12 @@ async def start(
     values, notice = ({}, "") if not from_ else _values_of(here, here.run(from_), wanted)
     models = await here.heavy(lambda: _model_names(here.settings.account))
     has_entities = any(one.flag.completes == "entities" for one in wanted.fields.values())
+    groups = _entities(here) if has_entities else []
+    listed = {id_ for group in groups for id_, _ in group.entities}
+    filled = {
+        name: _selected(here, value, listed) if wanted.fields[name].flag.completes == "entities" else value
+        for name, value in values.items()
+    }
     return page(
         here,
         request,
@@ -85,11 +91,11 @@ async def start(
         experiment=found,
         command=wanted,
         path=f"{PREFIX}/{experiment}/{command}",
-        form=form_of(wanted, values, here.model),
+        form=form_of(wanted, filled, here.model, listed),
         notice=notice,
         models=models,
         runs=[record.title for record in here.store.runs.list(limit=MOST_RUNS)],
-        entities=_entities(here) if has_entities else [],
+        entities=groups,
         entities_left_out=max(0, here.catalogue.count_entities() - MOST_ENTITIES) if has_entities else 0,
     )
 
@@ -143,6 +149,14 @@ def _values_of(here: Services, record: RunRecord, command: Command) -> tuple[Map
         and msgspec.to_builtins(command.fields[name].default, enc_hook=str) != value
     }
     return known, f"The form has the options of run {record.title}."
+
+
+def _selected(here: Services, value: Any, listed: Collection[str]) -> Any:
+    """The whole entities of a run as ids, if the form lists them all and they are unchanged in the store."""
+    ids = [str(each.get("id", "")) for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    if not ids or not all(each in listed for each in ids):
+        return value
+    return ids if msgspec.to_builtins(here.catalogue.cast(ids)) == value else value
 
 
 def _model_names(account: Sequence[str]) -> Sequence[tuple[str, str]]:

@@ -53,6 +53,8 @@ SOON_INDEXED = 1_000
 LONGEST = 20_000
 """Number of characters of a message that a page contains. The rest is loaded on demand."""
 LONGEST_SUMMARY = 160
+PAUSE = 20
+"""Wait this many times the duration of rendering a trial before rendering it again."""
 MOST_FIELDS = 300
 
 Tags = Annotated[list[str], Query(max_length=20)]
@@ -445,7 +447,7 @@ async def trial(
     found = _find(here, record, key)
     forkable = record.driver is not None and access_of(request.scope) != SHARED
     shown = await asyncio.to_thread(_shown, here, record, found, block, forkable)
-    place = here.store.results(record).place(wanted.filter(tags), found.row.id)
+    place = await asyncio.to_thread(lambda: here.store.results(record).place(wanted.filter(tags), found.row.id))
     live = block_busy or (found.status == "unfinished" and is_active(here, record))
     return page(
         here,
@@ -464,18 +466,32 @@ async def trial(
 
 @router.get("/runs/{run_id}/trial-stream/{key:path}")
 async def trial_stream(here: Here, request: Request, run_id: str, key: str) -> Response:
-    """The messages of a trial that has not ended or whose transcript is being made, whenever they change."""
+    """The messages of a trial that has not ended or whose transcript is being made, whenever they change.
+
+    Rendering replays the whole trial, so it is repeated only after a change and a pause.
+    """
     forkable = access_of(request.scope) != SHARED
+    seen: object = None
+    parts: dict[str, str] = {}
 
     def look() -> events.Moment:
+        nonlocal seen, parts
         record = here.run(run_id)
         found = _find(here, record, key)
         index = _transcript_index(here, record)
         block = None if index is None else index.block
-        shown = _shown(here, record, found, block, forkable and record.driver is not None)
-        parts = {name: part("trial_parts.html", name, shown) for name in ("title", "talk", "facts")}
         busy = index is not None and index.block_busy
-        return events.Moment(parts, not busy and (found.status != "unfinished" or not is_active(here, record)))
+        over = not busy and (found.status != "unfinished" or not is_active(here, record))
+        state = (found.row.attempt, found.status, block is not None, over)
+        now = (state, here.store.results(record).newest_reply(found.row))
+
+        def rendered() -> tuple[object, dict[str, str]]:
+            shown = _shown(here, record, found, block, forkable and record.driver is not None)
+            return now, {name: part("trial_parts.html", name, shown) for name in ("title", "talk", "facts")}
+
+        if now != seen:
+            seen, parts = here.cached(f"chat {run_id} {key!r} {forkable} {state}", rendered, times=PAUSE)
+        return events.Moment(parts, over)
 
     return events.part_stream(here, f"trial {run_id} {key!r} {forkable}", look)
 

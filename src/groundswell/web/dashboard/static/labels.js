@@ -35,7 +35,7 @@
   const save = () => {
     const body = { reader: box.dataset.reader, labels: Object.fromEntries(given) };
     saved.textContent = "Saving…";
-    saving = saving.then(() => call("PUT", box.dataset.put, body)).then((item) => {
+    return saving = saving.then(() => call("PUT", box.dataset.put, body)).then((item) => {
       saved.textContent = "Saved.";
       one("#done").textContent = item.done;
       return true;
@@ -47,7 +47,9 @@
   };
 
   const go = async (address) => {
-    if (address && (await saving) !== false) location.assign(address);
+    if (!address) return;
+    if ((await saving) === false && (await save()) === false) return;
+    location.assign(address);
   };
 
   const label = (name) => {
