@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
@@ -11,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -28,6 +30,7 @@ MEMORY = "/dev/shm"
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4e9:
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
+SLOW_ONLY = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow", re.M)
 HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
 """Set before any module reads it, and inherited by the processes that tests start."""
 os.environ["HOME"] = HOME
@@ -66,6 +69,13 @@ def _own_experiments() -> Iterator[None]:
     if held is not None:
         held.clear()
         held.update(before)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without slow tests, leave out modules that have no others. They import browsers, MLflow and the like."""
+    if collection_path.suffix == ".py" and "not slow" in config.option.markexpr:
+        return SLOW_ONLY.search(collection_path.read_text()) is not None or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -310,6 +310,7 @@ def wait_for_receipts(office: Office, count: int) -> None:
     pytest.fail("the batches were never sent")
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(office: Office) -> None:
     words = ["run", DRIVER, "--name", "duels", "--set", "talks=4", "--set", "messages=1", "--set", "balanced=true"]
     with office.start(*words, "--via", "batch") as process:

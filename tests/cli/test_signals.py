@@ -98,6 +98,7 @@ def test_a_first_signal_waits_for_the_replies_in_flight(cli: CommandLine, number
     assert (ended["asks"]["sent"], ended["asks"]["resent"], ended["asks"]["replayed"]) == (8, 0, 4)
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_at_once_and_the_run_can_be_resumed(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)
@@ -204,6 +205,7 @@ def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandL
     assert "groundswell runs resume" in told
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_after_it_was_asked_to_stop_has_stopped_and_a_user_can_resume_it(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)

@@ -59,6 +59,7 @@ def test_a_game_whose_reader_left_writes_its_report(cli: CommandLine) -> None:
     assert (cli.folder / "results" / "r" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_run_with_closed_output_and_error_goes_on(cli: CommandLine) -> None:
     process = begin(RUN, cli.folder, subprocess.DEVNULL, subprocess.DEVNULL, wrapped='exec "$@" >&- 2>&-')
     assert process.wait(timeout=PATIENCE) == 0

@@ -109,6 +109,7 @@ def example() -> Experiment:
     return found
 
 
+@pytest.mark.slow
 def test_the_example_of_an_experiment_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     options = {"proposer": "emulated/gpt-4o-mini", "responder": "emulated/gpt-4o-mini", "games": 6}

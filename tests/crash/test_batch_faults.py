@@ -53,6 +53,7 @@ RATES = [
 PLACES = [("after-create", 1), ("line", 3), ("downloaded", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
 def test_kills_on_top_of_faults(staged: Staged, provider: Provider, fault: str) -> None:

@@ -39,6 +39,7 @@ def kill_after(scene: Scene, commits: int) -> None:
     scene.note_crash()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("commit", [11, 5, 17])
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -103,6 +103,7 @@ def lost(cap: int) -> int:
     return cap + most_uncommitted(cap)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(("cap", "children", "kills"), [(16, 0, (30, 80, 150)), (4, 6, (100, 300))])
 def test_what_was_durable_is_not_paid_again(

@@ -304,6 +304,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_interrupted_ends(tmp_path: Path) -> None:
     source = str(Path(groundswell.__file__).parents[1])
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "runs.db")]

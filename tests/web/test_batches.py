@@ -111,6 +111,7 @@ def test_cancelled_while_it_waits(tmp_path: Path) -> None:
         assert api.ended(second)["status"] == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("which", [0, 1], ids=["running", "waiting"])
 def test_deleted_while_it_goes_on(tmp_path: Path, which: int) -> None:

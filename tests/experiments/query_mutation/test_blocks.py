@@ -289,6 +289,7 @@ def test_a_query_that_failed_has_no_answer_and_says_why(data: ReportData) -> Non
     assert found.notes == ("Query 2 failed and is not scored. target: timeout: took <too> long",)
 
 
+@pytest.mark.slow
 def test_what_models_wrote_is_text() -> None:
     evil = attempt(number=500, end="steps")._replace(
         queries=(query(query="<script>alert(1)</script>", response="<img src=x onerror=alert(1)>"),)

@@ -158,6 +158,7 @@ def test_the_headline_has_the_rate_its_n_its_interval_and_its_tier() -> None:
 NOT_VALID = "not valid for a run that a stopping rule may end"
 
 
+@pytest.mark.slow
 def test_where_a_rule_may_stop_the_run_the_headline_has_the_interval_that_holds() -> None:
     every = [game(models=("m", "m"), number=number) for number in range(12)]
     about = game_of(every, stop=0.5)

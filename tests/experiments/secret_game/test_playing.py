@@ -47,6 +47,7 @@ def test_percentages_are_over_secrets_and_add_up() -> None:
     assert agents[0]["optimal"]["count"] + agents[1]["optimal"]["count"] == overall["one_sided"]["count"]
 
 
+@pytest.mark.slow
 def test_the_rule_stops_a_run_that_knows_enough() -> None:
     waves = RunOptions(schedule="waves", window=50)
     summary = drive(Batch((LEAKER, KEEPER), 5000, Table(messages=2), stop_at_width=0.3), options=waves)

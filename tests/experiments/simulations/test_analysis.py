@@ -431,6 +431,7 @@ sys.exit(tally.analysis(planned=1).simulations.usable - 1)
     assert subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS + script], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_questionnaire_is_tabulated_without_any_extra() -> None:
     script = """
 sheet = Questionnaire((Question("s", "?", "scale", low=0, high=9),))

@@ -54,6 +54,7 @@ def test_people_without_a_planted_effect_show_none() -> None:
         assert all((each.p_holm or 1) > 0.05 for each in question.dimensions)
 
 
+@pytest.mark.slow
 def test_talk_changes_no_opinion() -> None:
     scale = found("emulated/person:has_children:0.4", before=True).questions[0].scale
     assert scale is not None
