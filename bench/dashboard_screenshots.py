@@ -77,6 +77,7 @@ def addresses(url: str) -> dict[str, str]:
     found = httpx.get(f"{url}/api/runs/{game}/trials?limit=100").json()["data"]
     trial = next(each["key"] for each in found if "declared" in str(each["result"]))
     entity = httpx.get(f"{url}/api/entities?limit=1").json()["data"][0]["id"]
+    httpx.post(f"{url}/api/runs/{game}/labels", json={"size": 20}).raise_for_status()
     return {
         "runs": "/runs",
         "run-ended": f"/runs/{game}",
@@ -93,7 +94,7 @@ def addresses(url: str) -> dict[str, str]:
         "entities": "/entities",
         "entity": f"/entities/{entity}",
         "labels": "/labels",
-        "label": f"/labels/{game}/next",
+        "label": f"/labels/{game}/1?reader=reader",
         "batches": "/batches",
         "models": "/models",
         "cache": "/cache",
@@ -129,8 +130,9 @@ def take(browser: Browser, address: str, image: Path, screen: str, scheme: str) 
     tab.screenshot(path=image)
     context.close()
     Image.open(image).convert("RGB").quantize(COLOURS).save(image, optimize=True)
-    expected = "404" if address.endswith("none") else "422"  # Chromium reports what a form lacks, too
-    return [each for each in complaints if expected not in each]
+    expected = {"/runs/none": "404", "/start/": "422"}  # Chromium reports what a form lacks, too
+    known = [status for part, status in expected.items() if part in address]
+    return [each for each in complaints if not any(status in each for status in known)]
 
 
 def take_all(browser: Browser, url: str, pages: dict[str, str], images: Path) -> list[str]:
