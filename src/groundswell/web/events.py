@@ -136,11 +136,11 @@ async def _events(
         try:
             data, over = look()
         except RunNotFound:
-            yield _event("end", last({"status": "deleted"}))
+            yield _event("end", msgspec.json.encode({"status": "deleted"}))
             return
         except StoreError as error:  # the response has started, so its status cannot change
             log.error("%s: %s", type(error).__name__, error)
-            yield _event("end", last({"status": "error", "message": NO_DISK}))
+            yield _event("end", msgspec.json.encode({"status": "error", "message": NO_DISK}))
             return
         if (event := change(data)) is not None:
             yield event

@@ -18,6 +18,8 @@
   };
   document.addEventListener("toggle", (event) => { if (event.target.matches("details[data-load][open]")) load(event.target); }, true);
 
+  document.addEventListener("partchange", (event) => all("details[data-load][open]", event.detail).forEach(load)); // a reply has come
+
   const showRest = async (button) => {
     const place = button.parentElement;
     button.disabled = true;
