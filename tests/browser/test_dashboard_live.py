@@ -96,3 +96,18 @@ def test_a_filter_that_is_refused_is_said(visit: Visit) -> None:
     seen.page.get_by_label("Search").fill("x" * 201)
     seen.page.locator(".toast.wrong").wait_for()
     assert [each for each in seen.complaints if "422" not in each] == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_run_at_its_limit_is_resumed_with_a_larger_one(api: Api, visit: Visit, width: int) -> None:
+    options = {"models": ["emulated/keeper", "emulated/leaker"], "interactions": 20, "messages": 4, "max_calls": 7}
+    run = api("POST", "/experiments/secret-game/play", 201, json=options)["run_id"]
+    list(api.events(f"/runs/{run}"))
+    page = visit(f"/runs/{run}", width=width).page
+    page.locator("#resume summary").click()
+    page.locator("#resume button").click()
+    page.locator("#resume .errors", has_text="resume it with a larger max_calls").wait_for()
+    page.locator("[name=max_calls]").fill("500")
+    page.locator("#resume button").click()
+    page.locator("#heading .chip.completed").wait_for()
+    assert api("GET", f"/runs/{run}")["trials"] == {"planned": 20, "usable": 20, "missing": 0}
