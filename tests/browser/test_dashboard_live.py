@@ -74,14 +74,17 @@ def test_a_row_that_changes_keeps_its_menu_and_the_focus(visit: Visit, run: str)
 def test_a_page_that_is_not_visible_has_no_stream(api: Api, visit: Visit, run: str) -> None:
     page = visit("/runs").page
     changed(page, f"#row-{run} td[data-label=Started]")
-    services = api.server.services
-    assert services.streams == 1
+
+    def streams() -> int:
+        return api.server.services.streams
+
+    assert streams() == 1
     page.evaluate(HIDDEN, True)
-    while services.streams:
+    while streams():
         page.wait_for_timeout(20)
     page.evaluate(HIDDEN, False)
     changed(page, f"#row-{run} td[data-label=Started]")
-    assert services.streams == 1
+    assert streams() == 1
 
 
 def test_a_run_that_is_deleted_is_said(api: Api, visit: Visit, run: str) -> None:
