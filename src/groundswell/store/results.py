@@ -42,7 +42,7 @@ COUNT_TRIALS = """
         ) GROUP BY sequence
     )
 """
-SAMPLED = 20_000
+SAMPLED = 5_000
 TRIALS = (
     sa.select(
         *(trials.c.id, trials.c.key, trials.c.program, trials.c.spec, trials.c.attempt),

@@ -148,6 +148,8 @@ def findings(game: Game) -> Iterator[str]:
         f"{tier} {numbers.percent(analysis.tiers[tier].rate)}" for tier in TIERS if tier in analysis.tiers
     )
     yield f"A leak is {LEAK_IS[analysis.tier]} (tier {analysis.tier}). By tier: {tiers}."
+    yield from _comparison_lines(analysis)
+    yield from _best_line(analysis)
     yield from _order_lines(analysis)
     yield from _class_lines(analysis)
     if analysis.pairs:
@@ -157,8 +159,6 @@ def findings(game: Game) -> Iterator[str]:
             f"{overall.none_revealed.count:,}."
         )
         yield _seats_line(analysis)
-    yield from _comparison_lines(analysis)
-    yield from _best_line(analysis)
     yield from _asked_lines(analysis)
     if (rule := analysis.stopping) is not None:
         yield _stopped(rule)

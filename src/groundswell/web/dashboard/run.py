@@ -1,7 +1,7 @@
 """One run, live: progress, throughput, limits, waves and batches, faults and cost.
 
 The figures of a run that is open in this server come from its engine, others from the store. Slow reads are repeated
-only after 50 times their own duration, so viewers do not slow a run down.
+only after 100 times their own duration, so viewers do not slow a run down.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RAISED = {
 """Limits of a run, with the fields that replace them when it is resumed."""
 STRAGGLES = 2.0
 """A wave has a straggler if its slowest reply took this many times the median."""
-PAUSE = 50
+PAUSE = 100
 """Wait this many times the duration of a slow read before repeating it."""
 
 
@@ -129,9 +129,12 @@ def _view(here: Services, record: RunRecord, access: str) -> RunView:
     if reading is not None and not everything:
         reading = reading._replace(waits=(), batches="")
     results, state = here.store.results(record), f"{record.id} {record.status} {record.updated_at if over else ''}"
-    (latencies, spread), faults, stored = here.cached(
-        state, lambda: (results.latencies(), results.ask_fault_counts(), here.store.waves.of(record)), times=PAUSE
-    )
+
+    def read() -> tuple[tuple[list[Latencies], dict[int, Spread]], dict[str, int], list[StoredWave]]:
+        faults = results.ask_fault_counts() if record.counters.failed else {}
+        return results.latencies(), faults, here.store.waves.of(record)
+
+    (latencies, spread), faults, stored = here.cached(state, read, times=PAUSE)
     accounts = {lane.account for lane in samples[-1].lanes} if samples and reading is not None else set()
     endpoints = {name: some for name, some in here.background.endpoints.items() if name in accounts and everything}
     noted = monitor.events(record.id)[-SHOWN_EVENTS:] if everything else ()
