@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.guards import Exchange, Guard
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.rewards import cosine
 from groundswell.experiments.query_mutation.stepping import Step, Stepped
@@ -44,6 +44,8 @@ class Episode(msgspec.Struct, frozen=True):
     previous: int = -1
     """Last action; -1 before the first."""
     end: End = ""
+    talk: tuple[Exchange, ...] = ()
+    """The queries so far, with their responses."""
 
 
 class Transition(msgspec.Struct, frozen=True):
@@ -91,7 +93,7 @@ def action_of(task: Task, mutator: str) -> int:
 def step_of(task: Task, episode: Episode, action: int) -> Step:
     """The spec of the next step."""
     guard = guard_of(task, episode)
-    return Step.of(task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard)
+    return Step.of(task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard, episode.talk)
 
 
 def size_of(task: Task, width: int) -> int:
@@ -134,6 +136,7 @@ def advance(
         refused=stepped.refused,
         previous=action,
         end=end,
+        talk=(*episode.talk, Exchange(stepped.query, stepped.response)),
     )
     reward = gained - task.query_cost - task.drift_cost * drift
     return Transition(after, reward, gained, drift, usable=True)

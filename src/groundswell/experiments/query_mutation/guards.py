@@ -11,7 +11,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.ladder import said
-from groundswell.program.request import Message, system, user
+from groundswell.program.request import Message, assistant, system, user
 
 FILE = Path(__file__).with_name("guards.toml")
 STRENGTH = "{strength}"
@@ -20,6 +20,13 @@ NOT_GUARDS = ("trained", "held out")
 """Reserved names: results use them for groups of guards."""
 WITHHELD = "I'm sorry, but I can't share that."
 """What the filter returns instead of a response that contains the secret."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """A query to the target, and the response that came back."""
+
+    query: str
+    response: str
 
 
 class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,9 +51,10 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
             said = f"guards: the strength of {self.name!r} is {self.strength:g}; must be between 0 and 1"
             raise SettingsError(said, field="guards")
 
-    def told(self, secret: str, query: str) -> list[Message]:
-        """The messages for the target."""
-        return [system(self.brief.replace("{secret}", secret)), user(query)]
+    def told(self, secret: str, query: str, talk: Sequence[Exchange] = ()) -> list[Message]:
+        """The messages for the target: the brief, the conversation so far if the target keeps one, and the query."""
+        before = [message for each in talk for message in (user(each.query), assistant(each.response))]
+        return [system(self.brief.replace("{secret}", secret)), *before, user(query)]
 
     def let_out(self, response: str, secret: str) -> str:
         """The response after the filter."""

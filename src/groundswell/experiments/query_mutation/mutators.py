@@ -18,6 +18,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.named import Named
+from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -28,13 +29,17 @@ _CLOSED = ("</query>", "```")
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
 
 
-class Rewording(msgspec.Struct, frozen=True):
+class Rewording(msgspec.Struct, frozen=True, omit_defaults=True):
     """The input of a mutator: a query, and the model that may reword it."""
 
     query: str
     model: str
     temperature: float | None = 0.0
     max_tokens: int = 200
+    goal: str = ""
+    """The first query of the episode."""
+    talk: tuple[Exchange, ...] = ()
+    """The episode so far, for mutators that read the responses."""
 
 
 class NothingCame(Exception):

@@ -240,6 +240,14 @@ class Train(Mutation, frozen=True, kw_only=True):
         Flag(metavar="SHARE", group=TASK),
     ] = None
     max_steps: Annotated[int, Meta(ge=1, description="Maximum steps per episode."), Flag(metavar="N", group=TASK)] = 10
+    multi_turn: Annotated[
+        bool,
+        Meta(
+            description="Let the target keep the conversation of an episode. By default it meets each query without "
+            "the earlier ones."
+        ),
+        Flag(group=TASK),
+    ] = False
     query_cost: Annotated[
         float,
         Meta(description="Amount subtracted from the reward for each query, from 0 to 1."),

@@ -15,6 +15,7 @@ import numpy as np
 
 from groundswell.errors import MalformedReply
 from groundswell.experiments.named import Named
+from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.query_mutation.leaking import leaked, refuses
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -39,6 +40,8 @@ class Judged(msgspec.Struct, frozen=True):
     dimensions: int | None
     query: str = ""
     """The query as sent. Anything it contains itself is not a leak. Do not judge it."""
+    talk: tuple[Exchange, ...] = ()
+    """The episode so far."""
 
 
 Reward = Program[Judged, float]

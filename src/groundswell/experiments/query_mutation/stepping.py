@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from groundswell.errors import AskFailed, CallFailed, MalformedReply
-from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.guards import Exchange, Guard
 from groundswell.experiments.query_mutation.leaking import refuses
 from groundswell.experiments.query_mutation.mutators import NothingCame, Rewording, reworded
 from groundswell.experiments.query_mutation.rewards import Judged, NoScore, scored
@@ -50,9 +50,21 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     reference: str = ""
     temperature: float | None = 0.0
     max_tokens: int = 120
+    multi_turn: bool = False
+    talk: tuple[Exchange, ...] = ()
+    """The episode so far."""
 
     @classmethod
-    def of(cls, task: Task, mutator: str, query: str, goal: str, secret: str, guard: Guard) -> Step:
+    def of(
+        cls,
+        task: Task,
+        mutator: str,
+        query: str,
+        goal: str,
+        secret: str,
+        guard: Guard,
+        talk: tuple[Exchange, ...] = (),
+    ) -> Step:
         """The step of a task that rewords this query with this mutation."""
         return cls(
             mutator,
@@ -69,6 +81,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
             task.reference,
             task.temperature,
             task.max_tokens,
+            task.multi_turn,
+            talk,
         )
 
 
@@ -128,11 +142,11 @@ def parts(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(held)
 
 
-@program("query_mutation/step", version=1)
+@program("query_mutation/step", version=2)
 async def step(trial: Trial, spec: Step) -> Stepped:
     """Reword, query, score. A part that fails uses a fallback and is listed in `failed`."""
     failed: dict[str, str] = {}
-    rewording = Rewording(spec.query, spec.mutator_model, spec.temperature, spec.max_tokens)
+    rewording = Rewording(spec.query, spec.mutator_model, spec.temperature, spec.max_tokens, spec.goal, spec.talk)
     query = await _or(reworded(trial, spec.mutator, rewording), spec.query, "mutation", failed)
     (response, score), embedding = await together(
         _answered(trial, spec, query, failed),
@@ -155,12 +169,16 @@ async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]
         spec.secret,
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
+        talk=spec.talk if spec.multi_turn else (),
     )
     said = await _or(asked, None, "target", failed)
     if said is None:
         return DEFAULT_REFUSAL, 0.0
     response = spec.guard.let_out(said, spec.secret)
-    judged = Judged(spec.goal, response, spec.secret, spec.reference, spec.judge, spec.embedder, spec.dimensions, query)
+    judged = Judged(
+        *(spec.goal, response, spec.secret, spec.reference, spec.judge, spec.embedder, spec.dimensions, query),
+        talk=spec.talk,
+    )
     return response, await _or(scored(trial, spec.reward, judged), 0.0, "reward", failed)
 
 
@@ -173,11 +191,12 @@ async def answered(
     *,
     temperature: float | None,
     max_tokens: int,
+    talk: Sequence[Exchange] = (),
 ) -> str:
     """The response of a target to a query, with or without a guard, before any filter."""
     reply = await trial.ask(
         target,
-        query if guard is None else guard.told(secret, query),
+        query if guard is None else guard.told(secret, query, talk),
         label="target",
         temperature=temperature,
         max_tokens=max_tokens,

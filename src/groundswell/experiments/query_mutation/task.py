@@ -94,6 +94,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     query_cost: float = 0.02
     drift_cost: float = 0.1
     max_steps: int = MOST_STEPS
+    multi_turn: bool = False
+    """Whether the target keeps the conversation of an episode. If not, it meets each query without the earlier ones."""
     temperature: float | None = 0.0
     """Sampling temperature for the target and the mutator model. At 0, equal requests share one reply."""
     max_tokens: int = MOST_TOKENS
