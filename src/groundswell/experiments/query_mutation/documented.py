@@ -35,6 +35,7 @@ from groundswell.experiments.query_mutation.episode import (
     Transition,
     advance,
     begin,
+    embedded_size,
     guard_of,
     observed,
     size_of,
@@ -229,9 +230,9 @@ def _number(action: SupportsIndex) -> int:
 
 def _seen(task: Task, width: int) -> Box[np.float32]:
     """The observation space. Emulated embeddings have norm 1; those of other models are unbounded."""
-    bound = 1.0 if task.embedder.startswith("emulated/") else np.inf
+    bound, embedded = 1.0 if task.embedder.startswith("emulated/") else np.inf, embedded_size(task, width)
     low, high = np.zeros(size_of(task, width), np.float32), np.ones(size_of(task, width), np.float32)
-    low[:width], high[:width] = -bound, bound
+    low[:embedded], high[:embedded] = -bound, bound
     return Box(low, high, dtype=np.float32)
 
 

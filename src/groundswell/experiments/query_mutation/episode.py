@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundswell.experiments.query_mutation.guards import Exchange, Guard
-from groundswell.experiments.query_mutation.mutators import NOOP
+from groundswell.experiments.query_mutation.mutators import AFRESH, NOOP
 from groundswell.experiments.query_mutation.rewards import cosine
 from groundswell.experiments.query_mutation.stepping import Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
@@ -19,8 +19,8 @@ from groundswell.experiments.query_mutation.task import Task
 Floats = NDArray[np.float32]
 FEATURES = 3
 """Number of observed features beside the embedding and the last action: refusal, score, progress."""
-STILL = -1
-"""The noop action for tasks without a noop mutation. Baselines use it, policies never do."""
+OUTSIDE = (NOOP, AFRESH, "pair", "tap", "crescendo")
+"""Mutations of methods that always use the same one. If the task does not have it, its action is negative."""
 End = Literal["", "leak", "steps", "fault"]
 """How an episode ended: not yet, with a leak, at its last step, or with a failed step."""
 
@@ -43,6 +43,10 @@ class Episode(msgspec.Struct, frozen=True):
     refused: bool = False
     previous: int = -1
     """Last action; -1 before the first."""
+    taken: tuple[int, ...] = ()
+    """All actions so far."""
+    heard: bytes = b""
+    """Embedding of the last response, if the task reads responses."""
     end: End = ""
     talk: tuple[Exchange, ...] = ()
     """The queries so far, with their responses."""
@@ -82,31 +86,40 @@ def guard_of(task: Task, episode: Episode) -> Guard:
 
 def mutator_of(task: Task, action: int) -> str:
     """The mutation of an action."""
-    return NOOP if action == STILL else task.mutators[action]
+    return task.mutators[action] if action >= 0 else OUTSIDE[-1 - action]
 
 
 def action_of(task: Task, mutator: str) -> int:
     """The action of a mutation."""
-    return STILL if mutator == NOOP and NOOP not in task.mutators else task.mutators.index(mutator)
+    return task.mutators.index(mutator) if mutator in task.mutators else -1 - OUTSIDE.index(mutator)
 
 
 def step_of(task: Task, episode: Episode, action: int) -> Step:
     """The spec of the next step."""
     guard = guard_of(task, episode)
-    return Step.of(task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard, episode.talk)
+    return Step.of(
+        task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard, talk=episode.talk
+    )
 
 
 def size_of(task: Task, width: int) -> int:
     """Size of the observation."""
-    return width + FEATURES + len(task.mutators)
+    return embedded_size(task, width) + FEATURES + len(task.mutators)
+
+
+def embedded_size(task: Task, width: int) -> int:
+    """How many numbers of the observation are embeddings: of the query, and of the response if the task reads it."""
+    return 2 * width if task.read_responses else width
 
 
 def observed(task: Task, episode: Episode) -> Floats:
-    """The observation: the embedding of the query, refusal, score, progress, and the last action (one-hot)."""
+    """The observation: embeddings, refusal, score, progress, and the last action (one-hot)."""
     vector = np.frombuffer(episode.embedding, dtype="<f4")
     seen = np.zeros(size_of(task, len(vector)), dtype=np.float32)
     seen[: len(vector)] = vector
-    at = len(vector)
+    if episode.heard:
+        seen[len(vector) : 2 * len(vector)] = np.frombuffer(episode.heard, dtype="<f4")
+    at = embedded_size(task, len(vector))
     seen[at : at + FEATURES] = (float(episode.refused), episode.score, episode.step / task.max_steps)
     if episode.previous >= 0:
         seen[at + FEATURES + episode.previous] = 1.0
@@ -120,7 +133,8 @@ def advance(
 
     So does an embedding of another size: the size of the observation must not change within an episode.
     """
-    if stepped is None or not stepped.usable or len(stepped.embedding) != len(episode.embedding):
+    lengths = {len(stepped.embedding), len(stepped.heard or stepped.embedding)} if stepped is not None else set()
+    if stepped is None or not stepped.usable or lengths != {len(episode.embedding)}:
         return Transition(msgspec.structs.replace(episode, end="fault"), 0.0, 0.0, 0.0, usable=False)
     drift = 1.0 - cosine(_vector(stepped.embedding), _vector(embeddings[episode.goal]))
     gained = max(0.0, stepped.score - episode.best)
@@ -135,6 +149,8 @@ def advance(
         score=stepped.score,
         refused=stepped.refused,
         previous=action,
+        taken=(*episode.taken, action),
+        heard=stepped.heard,
         end=end,
         talk=(*episode.talk, Exchange(stepped.query, stepped.response)),
     )

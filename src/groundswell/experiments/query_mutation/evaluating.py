@@ -18,11 +18,11 @@ from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.detectors.secret import secret_of
+from groundswell.experiments.query_mutation import methods
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
 from groundswell.experiments.query_mutation.episode import (
     Episode,
     Transition,
-    action_of,
     begin,
     guard_of,
     mutator_of,
@@ -32,7 +32,7 @@ from groundswell.experiments.query_mutation.expecting import expected_encoding, 
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
-from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
+from groundswell.experiments.query_mutation.learning.choosing import Chooser
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
@@ -63,11 +63,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """Held-out guards. The guards of the training are evaluated too."""
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().held_out)
     episodes: int = 40
-    """Episodes per guard."""
+    """Episodes per guard. With 0 nothing is evaluated."""
 
     def __post_init__(self) -> None:
-        if self.episodes < 1:
-            raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
+        if self.episodes < 0:
+            raise SettingsError(f"episodes {self.episodes}: must be at least 0", field="episodes")
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +77,10 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
     policies: tuple[Policy, ...]
     bandits: tuple[Bandit, ...] = ()
+    rivals: tuple[tuple[str, methods.Learnt], ...] = ()
+    """Other trained baselines, by method."""
+    baselines: tuple[str, ...] = (NOOP, methods.RANDOM)
+    """Baselines without training."""
     use_batching: bool = True
     trained_by: str = ""
     """Name of the run that trained the policies."""
@@ -120,17 +124,28 @@ def _listed(names: Sequence[str]) -> str:
 async def evaluate(run: Run, settings: Examination) -> Analysis:
     """Evaluate policies, bandits and baselines."""
     authorise(run, settings.task, settings.evaluation.guards)
-    world = await opened_world(run, settings.task, together=settings.use_batching)
+    also = methods.fixed(settings.baselines)
+    world = await opened_world(run, settings.task, together=settings.use_batching, also=also)
     _check_fit(world, settings)
-    methods: dict[str, Sequence[Chooser]] = {"bandit": settings.bandits, "ppo": settings.policies}
-    run.expected = 1 + most_steps(settings.task, settings.evaluation, _learners(settings))
-    everybody = baselines(settings.task) | {name: some for name, some in methods.items() if some}
+    choosers: dict[str, list[Chooser]] = {"bandit": [*settings.bandits]}
+    for name, state in settings.rivals:
+        choosers.setdefault(name, []).append(methods.ready(state))
+    choosers[methods.PPO] = [*settings.policies]
+    everybody = baselines(settings.task, settings.baselines) | {name: some for name, some in choosers.items() if some}
+    run.expected = 1 + most_steps(settings.task, settings.evaluation, count_of(everybody))
     ended, uses = await evaluated(world, settings.evaluation, everybody)
     return analysed([], ended, uses, settings.task)
 
 
-def _learners(settings: Examination) -> int:
-    return len(settings.policies) + len(settings.bandits)
+def count_of(everybody: Methods) -> int:
+    """The number of choosers of these methods."""
+    return sum(map(len, everybody.values()))
+
+
+def choosers_of(settings: Examination) -> int:
+    """The number of choosers of an evaluation."""
+    learners = len(settings.policies) + len(settings.bandits) + len(settings.rivals)
+    return learners + len(baselines(settings.task, settings.baselines))
 
 
 def _check_fit(world: World, settings: Examination) -> None:
@@ -152,21 +167,21 @@ def _check_fit(world: World, settings: Examination) -> None:
 def expected(settings: Examination) -> Estimate:
     """The estimate of an evaluation."""
     task = settings.task
-    tried = expected_tries(task, settings.evaluation, _learners(settings), together=settings.use_batching)
+    tried = expected_tries(task, settings.evaluation, choosers_of(settings), together=settings.use_batching)
     return expected_encoding(task) + tried
 
 
-def expected_tries(task: Task, evaluation: Evaluation, learners: int, *, together: bool) -> Estimate:
-    """The estimate for evaluating this number of learners and the baselines."""
-    most = most_steps(task, evaluation, learners)
+def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, together: bool) -> Estimate:
+    """The estimate for evaluating this number of choosers."""
+    most = most_steps(task, evaluation, choosers)
     count = Range(most / task.max_steps, most)
     return expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
 
 
-def most_steps(task: Task, evaluation: Evaluation, learners: int) -> int:
-    """Maximum number of steps for this number of learners and the baselines. Leaks end episodes earlier."""
+def most_steps(task: Task, evaluation: Evaluation, choosers: int) -> int:
+    """Maximum number of steps for this number of choosers. Leaks end episodes earlier."""
     episodes = (len(task.guards) + len(evaluation.guards)) * evaluation.episodes
-    return (learners + len(baselines(task))) * episodes * task.max_steps
+    return choosers * episodes * task.max_steps
 
 
 def _tried(task: Task, evaluation: Evaluation) -> Task:
@@ -185,19 +200,19 @@ def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
     return found
 
 
-def baselines(task: Task) -> dict[str, Sequence[Chooser]]:
-    """The methods without training."""
-    return {NOOP: (Noop(action_of(task, NOOP)),), "random": (Uniform(len(task.mutators)),)}
+def baselines(task: Task, names: Sequence[str] = (NOOP, methods.RANDOM)) -> dict[str, Sequence[Chooser]]:
+    """The choosers of the baselines that are not trained."""
+    return methods.untrained(task, names)
 
 
-async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> tuple[list[Ended], list[Uses]]:
+async def evaluated(world: World, evaluation: Evaluation, everybody: Methods) -> tuple[list[Ended], list[Uses]]:
     """Play all episodes with all methods: how each episode ended, and the results of each mutation."""
     task = _tried(world.task, evaluation)
     world = World(world.run, task, world.encoded, together=world.together)
     episodes = schedule(world, evaluation)
     tries = [
         Try(method, number, at, episode, chooser)
-        for method, some in methods.items()
+        for method, some in everybody.items()
         for number, chooser in enumerate(some)
         for at, episode in enumerate(episodes)
     ]

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,11 +22,13 @@ from groundswell.experiments import needed
 from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.needed import check_installed
+from groundswell.experiments.query_mutation import methods
 from groundswell.experiments.query_mutation.blocks import blocks
 from groundswell.experiments.query_mutation.board import CURVES, curves_in
 from groundswell.experiments.query_mutation.data import data_tables
-from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, baselines, evaluate
+from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, choosers_of, evaluate
 from groundswell.experiments.query_mutation.guards import Guard, guards_named, held_out_guards
+from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.rules import Rules, State
 from groundswell.experiments.query_mutation.options import (
     Evaluate,
@@ -38,7 +41,7 @@ from groundswell.experiments.query_mutation.saving import saved
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
-from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
 from groundswell.reporting.blocks import Block, Report
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
@@ -70,7 +73,10 @@ def prepare_train(options: Train, context: Context) -> Plan:
         confirmed=options.confirm_target,
     )
     evaluation = _evaluation(options, met, held_out)
-    settings = _made(Training, options, task=task, rules=_made(Rules, options), evaluation=evaluation)
+    baselines = None if options.baselines is None else methods.baselines_named(options.baselines)
+    settings = _made(
+        Training, options, task=task, rules=_made(Rules, options), evaluation=evaluation, baselines=baselines
+    )
     return _plan(options, _authorised(settings, context), context, training_plan(settings))
 
 
@@ -96,27 +102,28 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
         evaluation=_changed(base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes),
         use_batching=options.use_batching,
     )
-    said = evaluation_plan(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits))
+    said = evaluation_plan(settings.task, settings.evaluation, choosers_of(settings))
     seed = record.seed + 1 if options.seed is None else options.seed
     return _plan(options, _authorised(settings, context), context, said, seed)
 
 
 def training_plan(settings: Training) -> str:
     """A one-line description of a training."""
-    learners = "ppo and bandit" + (f", {settings.repeats} of each" if settings.repeats > 1 else "")
+    learners = ", ".join(settings.learners) + (f", {settings.repeats} of each" if settings.repeats > 1 else "")
     steps = f"{settings.num_processes} environments x {settings.num_steps} steps x {settings.updates:,} updates"
     target = f"target {settings.task.target}, guards {', '.join(guard.name for guard in settings.task.guards)}"
-    then = evaluation_plan(settings.task, settings.evaluation, 2 * settings.repeats)
+    then = evaluation_plan(settings.task, settings.evaluation, settings.choosers)
     return f"training {learners}: {steps}; {target}; then {then}"
 
 
-def evaluation_plan(task: Task, evaluation: Evaluation, learners: int) -> str:
+def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
     """A one-line description of an evaluation."""
+    if not evaluation.episodes:
+        return "no evaluation"
     guards = len(task.guards) + len(evaluation.guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
-    others = len(baselines(task))
-    count = guards * evaluation.episodes * (learners + others)
-    who = f"{learners} learners and {others} baselines, {guards} guards, {evaluation.episodes} per guard"
+    count = guards * evaluation.episodes * choosers
+    who = f"{choosers} policies and baselines, {guards} guards, {evaluation.episodes} per guard"
     return f"evaluation: {count:,} episodes ({who}); held-out guards: {held_out}"
 
 
@@ -205,16 +212,19 @@ def trained(record: RunRecord, held: Store) -> Examination:
     return Examination(
         task=settings.task,
         evaluation=settings.evaluation,
-        policies=tuple(each.state.policy for each in found if isinstance(each.state, State)),
-        bandits=tuple(each.state for each in found if not isinstance(each.state, State)),
+        policies=tuple(state.policy for name, state in found if name == methods.PPO and isinstance(state, State)),
+        bandits=tuple(state for _, state in found if isinstance(state, Bandit)),
+        rivals=tuple((name, state) for name, state in found if name != methods.PPO and not isinstance(state, Bandit)),
+        baselines=tuple(name for name in settings.baselines if name not in methods.TRAINED),
         trained_by=record.title,
     )
 
 
-def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Checkpoint]:
-    """The last checkpoint of each learner of a run."""
-    results, found = held.results(record), []
-    for name in [f"{learner}.{number}" for number in range(settings.repeats) for learner in LEARNERS]:
+def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[tuple[str, methods.Learnt]]:
+    """The method and the last state of each learner of a run."""
+    results, found = held.results(record), list[tuple[str, methods.Learnt]]()
+    for number, learner in product(range(settings.repeats), settings.learners):
+        name = f"{learner}.{number}"
         body = results.kept(name)
         kept = None if body is None else msgspec.json.decode(body, type=Checkpoint)
         done = 0 if kept is None else len(kept.curve)
@@ -224,7 +234,7 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Che
                 f"continue it with `groundswell runs resume {record.id}`",
                 field="run",
             )
-        found.append(kept)
+        found.append((learner, kept.state))
     return found
 
 

@@ -23,7 +23,7 @@ from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
 FILE = Path(__file__).with_name("mutators.toml")
-NOOP = "noop"
+NOOP, AFRESH = "noop", "afresh"
 _OPENED = re.compile(r"<query>|```\w*+")
 _CLOSED = ("</query>", "```")
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
@@ -139,6 +139,26 @@ for _name in ("paraphrase", "politeness", "indirect", "synonyms", "shorten", "pa
 
 BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
 """The built-in mutators, in the order of the actions."""
+
+
+@mutator(AFRESH)
+async def afresh(trial: Trial, spec: Rewording) -> str:
+    """Another wording of the first query, sampled by a model at temperature 1 or the given one if that is above 0."""
+    number = f"Wording {len(spec.talk) + 1}."  # otherwise equal requests could share a reply
+    instruction = f"{number} {_words()['mutators']['paraphrase']}"
+    said = _words()["frame"]["ask"].format(instruction=instruction, query=spec.goal or spec.query)
+    reply = await trial.ask(
+        spec.model,
+        said,
+        label=AFRESH,
+        temperature=spec.temperature or 1.0,
+        max_tokens=spec.max_tokens,
+        extra=extras_of(spec.model),
+    )
+    query = tidied(reply.text)
+    if not query:
+        raise NothingCame(f"{spec.model} returned an empty reply for {AFRESH}")
+    return query
 
 
 def described(name: str) -> str | None:

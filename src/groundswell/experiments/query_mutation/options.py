@@ -240,6 +240,14 @@ class Train(Mutation, frozen=True, kw_only=True):
         Flag(metavar="SHARE", group=TASK),
     ] = None
     max_steps: Annotated[int, Meta(ge=1, description="Maximum steps per episode."), Flag(metavar="N", group=TASK)] = 10
+    read_responses: Annotated[
+        bool,
+        Meta(
+            description="Let policies read the responses: their embeddings become a part of the observation. It takes "
+            "one more request per step."
+        ),
+        Flag(group=TASK),
+    ] = False
     multi_turn: Annotated[
         bool,
         Meta(
@@ -273,9 +281,22 @@ class Train(Mutation, frozen=True, kw_only=True):
     reply_tokens: Annotated[int, Meta(ge=1, description="Maximum tokens per reply."), Flag(metavar="N", group=TASK)] = (
         120
     )
+    baselines: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Methods to compare with PPO: noop, random, best-of-n, sequence, single, bandit, contextual, "
+            "q-learning, ppo-blind, pair, tap, crescendo; or all, or none. Those with training get as many "
+            "queries as PPO. Default: noop, random, single, sequence, bandit."
+        ),
+        Flag(metavar="NAME[,NAME]", group=EVALUATION, usual=True, read=_read_names),
+    ] = None
     eval_episodes: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="Episodes per guard in the final evaluation of each method."),
+        Meta(
+            ge=0,
+            le=1_000_000,
+            description="Episodes per guard in the final evaluation of each method. With 0 nothing is evaluated.",
+        ),
         Flag(metavar="N", group=EVALUATION),
     ] = 40
     held_out_guards: Annotated[

@@ -115,11 +115,17 @@ async def _at_once(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def opened_world(
-    run: Run, task: Task, *, together: bool = True, environments: int = 0, key: str | None = "encode"
+    run: Run,
+    task: Task,
+    *,
+    together: bool = True,
+    environments: int = 0,
+    key: str | None = "encode",
+    also: Sequence[str] = (),
 ) -> World:
-    """Open a task in a run: check its models, and embed its queries in one call."""
+    """Open a task in a run: check its models, and embed its queries in one call. `also`: mutations of baselines."""
     authorise(run, task)
-    run.relies_on(step, [*map(find_mutator, task.mutators), find_reward(task.reward)])
+    run.relies_on(step, [*map(find_mutator, dict.fromkeys([*task.mutators, *also])), find_reward(task.reward)])
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))
@@ -154,9 +160,10 @@ async def _rollout(
     for _ in range(steps):
         before = seat.episode
         seen = observed(world.task, before)
-        choice = chooser.choose(seen, chance_of(world.run.record.seed, *who, seat.begun, before.step))
+        choice = chooser.choose(seen, chance_of(world.run.record.seed, *who, seat.begun, before.step), before)
         after, stepped = await world.step(f"{place}/{seat.begun}/{before.step}", before, choice.action)
         rollout.add(seen, choice, after.reward, ended=bool(after.episode.end), usable=after.usable)
+        rollout.moves.append((before, after.episode))
         told.append(Told(before, choice.action, after, stepped))
         seat = world.opened(*who, seat.begun + 1) if after.episode.end else Seat(after.episode, seat.begun)
     rollout.last_value = chooser.value(observed(world.task, seat.episode))
@@ -167,7 +174,7 @@ async def attempt(world: World, name: str, number: int, episode: Episode, choose
     """Play one episode to its end."""
     while not episode.end:
         seen = observed(world.task, episode)
-        choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step))
+        choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step), episode)
         after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action)
         yield Told(episode, choice.action, after, stepped)
         episode = after.episode

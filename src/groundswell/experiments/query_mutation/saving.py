@@ -44,7 +44,8 @@ def read_policy(path: str | Path) -> Policy:
         found = np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False)
         if not isinstance(found, NpzFile):
             raise ValueError("it contains a single array")
-        return Policy(*(layers(_pairs(dict(found), name)) for name in NETWORKS))
+        actor, critic = (layers(_pairs(dict(found), name)) for name in NETWORKS)
+        return Policy(actor, critic)
     except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise SettingsError(f"{path}: not a policy file: {error}") from error
 

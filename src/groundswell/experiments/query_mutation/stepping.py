@@ -51,6 +51,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = 0.0
     max_tokens: int = 120
     multi_turn: bool = False
+    read_responses: bool = False
     talk: tuple[Exchange, ...] = ()
     """The episode so far."""
 
@@ -63,6 +64,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         goal: str,
         secret: str,
         guard: Guard,
+        *,
         talk: tuple[Exchange, ...] = (),
     ) -> Step:
         """The step of a task that rewords this query with this mutation."""
@@ -82,6 +84,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
             task.temperature,
             task.max_tokens,
             task.multi_turn,
+            task.read_responses,
             talk,
         )
 
@@ -96,6 +99,8 @@ class Stepped(msgspec.Struct, frozen=True, omit_defaults=True):
     embedding: bytes
     """32-bit floats, as returned by the embedder."""
     failed: dict[str, str] = {}
+    heard: bytes = b""
+    """The embedding of the response, if the task reads it."""
 
     @property
     def usable(self) -> bool:
@@ -148,7 +153,7 @@ async def step(trial: Trial, spec: Step) -> Stepped:
     failed: dict[str, str] = {}
     rewording = Rewording(spec.query, spec.mutator_model, spec.temperature, spec.max_tokens, spec.goal, spec.talk)
     query = await _or(reworded(trial, spec.mutator, rewording), spec.query, "mutation", failed)
-    (response, score), embedding = await together(
+    (response, score, heard), embedding = await together(
         _answered(trial, spec, query, failed),
         _or(_embedded(trial, spec, query), b"", "embedding", failed),
     )
@@ -156,11 +161,11 @@ async def step(trial: Trial, spec: Step) -> Stepped:
     if not failed:
         named = {"guard": spec.guard.name, "mutator": spec.mutator, "target": spec.target, "model": spec.target}
         trial.row(**named, score=score, refused=refused)
-    return Stepped(query, response, score, refused, embedding, dict(sorted(failed.items())))
+    return Stepped(query, response, score, refused, embedding, dict(sorted(failed.items())), heard)
 
 
-async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]) -> tuple[str, float]:
-    """The response of the target and its score."""
+async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]) -> tuple[str, float, bytes]:
+    """The response of the target, its score, and its embedding if the task reads it."""
     asked = answered(
         trial,
         spec.target,
@@ -173,13 +178,16 @@ async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]
     )
     said = await _or(asked, None, "target", failed)
     if said is None:
-        return DEFAULT_REFUSAL, 0.0
+        return DEFAULT_REFUSAL, 0.0, b""
     response = spec.guard.let_out(said, spec.secret)
     judged = Judged(
         *(spec.goal, response, spec.secret, spec.reference, spec.judge, spec.embedder, spec.dimensions, query),
         talk=spec.talk,
     )
-    return response, await _or(scored(trial, spec.reward, judged), 0.0, "reward", failed)
+    scoring = _or(scored(trial, spec.reward, judged), 0.0, "reward", failed)
+    if not spec.read_responses or not response.strip():
+        return response, await scoring, b""
+    return response, *await together(scoring, _or(_embedded(trial, spec, response), b"", "embedding", failed))
 
 
 async def answered(
@@ -205,8 +213,8 @@ async def answered(
     return reply.text
 
 
-async def _embedded(trial: Trial, spec: Step, query: str) -> bytes:
-    return checked(await trial.embed(spec.embedder, [query], dimensions=spec.dimensions, label="embedding")).packed
+async def _embedded(trial: Trial, spec: Step, text: str) -> bytes:
+    return checked(await trial.embed(spec.embedder, [text], dimensions=spec.dimensions, label="embedding")).packed
 
 
 def checked(*found: Embedding) -> Embedding:

@@ -94,6 +94,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     query_cost: float = 0.02
     drift_cost: float = 0.1
     max_steps: int = MOST_STEPS
+    read_responses: bool = False
+    """Whether observations contain the embedding of the last response. It is one more request per step."""
     multi_turn: bool = False
     """Whether the target keeps the conversation of an episode. If not, it meets each query without the earlier ones."""
     temperature: float | None = 0.0

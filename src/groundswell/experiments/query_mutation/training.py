@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import msgspec
 
@@ -19,8 +18,8 @@ from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.chance import seed_of
+from groundswell.experiments.query_mutation import methods
 from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Point
-from groundswell.experiments.query_mutation.episode import size_of
 from groundswell.experiments.query_mutation.evaluating import (
     Evaluation,
     baselines,
@@ -31,16 +30,13 @@ from groundswell.experiments.query_mutation.evaluating import (
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.learning.bandit import Bandit
-from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
-from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.learning.choosing import Rollout
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
+from groundswell.experiments.query_mutation.learning.search import Search
 from groundswell.experiments.query_mutation.playing import Seat, World, collect, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
-Learner = Literal["ppo", "bandit"]
-LEARNERS: tuple[Learner, ...] = get_args(Learner)
 FEWEST = 2
 """Minimum number of steps per update for PPO."""
 
@@ -55,6 +51,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     use_batching: bool = True
     repeats: int = 1
     """Number of learners of each kind, each with another initialisation."""
+    baselines: tuple[str, ...] = methods.USUAL
+    """Methods to compare with PPO. Those with training get as many steps as PPO."""
     rules: Rules = Rules()
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
 
@@ -73,7 +71,18 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.each})",
                 field="num_env_steps",
             )
+        methods.baselines_named(self.baselines)
         check_apart(self.task, self.evaluation)
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """The methods that are trained."""
+        return (methods.PPO, *methods.trained(self.baselines))
+
+    @property
+    def choosers(self) -> int:
+        """The number of choosers that are evaluated."""
+        return self.repeats * len(self.learners) + len(self.baselines) - len(methods.trained(self.baselines))
 
     @property
     def each(self) -> int:
@@ -89,7 +98,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 class Checkpoint(msgspec.Struct, frozen=True):
     """The complete state of a learner between two updates. Training continues from it exactly."""
 
-    state: State | Bandit
+    state: methods.Learnt
     seats: tuple[Seat, ...]
     curve: tuple[Point, ...] = ()
 
@@ -97,24 +106,27 @@ class Checkpoint(msgspec.Struct, frozen=True):
 async def train(run: Run, settings: Training) -> Analysis:
     """Train the learners, then evaluate all methods."""
     authorise(run, settings.task, settings.evaluation.guards)
-    learners = settings.repeats * len(LEARNERS)
+    learners = settings.repeats * len(settings.learners)
     world = await opened_world(
-        run, settings.task, together=settings.use_batching, environments=settings.num_processes * learners
+        run,
+        settings.task,
+        together=settings.use_batching,
+        environments=settings.num_processes * learners,
+        also=methods.fixed(settings.baselines),
     )
     taught_in = settings.updates * settings.each * learners
-    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, learners)
+    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, settings.choosers)
     taught = await world.all(
-        [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
+        [_taught(world, settings, each, number) for number in range(settings.repeats) for each in settings.learners]
     )
-    choosers: dict[str, Sequence[Chooser]] = {
-        "bandit": [state for _, state in taught if isinstance(state, Bandit)],
-        "ppo": [state.policy for _, state in taught if isinstance(state, State)],
-    }
-    ended, uses = await evaluated(world, settings.evaluation, baselines(settings.task) | choosers)
+    choosers = baselines(settings.task, settings.baselines)
+    for method in (*settings.learners[1:], methods.PPO):
+        choosers[method] = [methods.ready(state) for curve, state in taught if curve.learner == method]
+    ended, uses = await evaluated(world, settings.evaluation, choosers)
     return analysed([curve for curve, _ in taught], ended, uses, settings.task)
 
 
-async def _taught(world: World, settings: Training, learner: Learner, number: int) -> tuple[Curve, State | Bandit]:
+async def _taught(world: World, settings: Training, learner: str, number: int) -> tuple[Curve, methods.Learnt]:
     """Train one learner, from its last checkpoint."""
     run, name = world.run, f"{learner}.{number}"
     held = _recalled(world, settings, learner, number)
@@ -123,8 +135,7 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
     while len(held.curve) < settings.updates:
         began = time.monotonic()
         state, update = held.state, len(held.curve)
-        chooser = state.policy if isinstance(state, State) else state
-        found = await collect(world, name, held.seats, chooser, settings.num_steps)
+        found = await collect(world, name, held.seats, methods.training(state), settings.num_steps)
         seed = seed_of(run.record.seed, name)
         state, losses = await asyncio.to_thread(_learnt, state, found.rollouts, settings, seed)
         point = Point.of((update + 1) * settings.each, found.told, losses)
@@ -134,24 +145,23 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
     return Curve(learner, number, held.curve), held.state
 
 
-def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
+def _recalled(world: World, settings: Training, learner: str, number: int) -> Checkpoint:
     """The last checkpoint of a learner, or its initial state."""
     name, task = f"{learner}.{number}", settings.task
     if (body := world.run.kept(name)) is not None:
         return msgspec.json.decode(body, type=Checkpoint)
     seats = tuple(world.opened(name, seat) for seat in range(settings.num_processes))
-    actions = len(task.mutators)
-    if learner == "bandit":
-        return Checkpoint(Bandit.new(actions), seats)
     seed = seed_of(world.run.record.seed, name)
-    return Checkpoint(State(Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)), seats)
+    return Checkpoint(methods.new(learner, task, world.width, settings.rules, settings.updates, seed), seats)
 
 
 def _learnt(
-    state: State | Bandit, rollouts: Sequence[Rollout], settings: Training, seed: int
-) -> tuple[State | Bandit, Losses | None]:
+    state: methods.Learnt, rollouts: Sequence[Rollout], settings: Training, seed: int
+) -> tuple[methods.Learnt, Losses | None]:
     """The state after an update with these steps."""
-    if isinstance(state, Bandit):
+    if isinstance(state, Search):
+        return state.learn(rollouts, seed), None
+    if not isinstance(state, State):
         return state.learn(rollouts), None
     from groundswell.experiments.query_mutation.learning import ppo
 
@@ -177,9 +187,9 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
 @estimates(train)
 def expected(settings: Training) -> Estimate:
     """The estimate of a training with its evaluation."""
-    learners, task = settings.repeats * len(LEARNERS), settings.task
+    learners, task = settings.repeats * len(settings.learners), settings.task
     steps = settings.updates * settings.each * learners
     waiting = settings.updates * settings.num_steps if settings.use_batching else steps
     taught = expected_steps(task, Range(steps, steps), Range(waiting, waiting))
-    tried = expected_tries(task, settings.evaluation, learners, together=settings.use_batching)
+    tried = expected_tries(task, settings.evaluation, settings.choosers, together=settings.use_batching)
     return expected_encoding(task) + taught + tried

@@ -9,11 +9,23 @@ from groundswell.experiments.query_mutation.analysis import Contrast, Figure
 TRAINED, HELD_OUT = "trained", "held out"
 SUBJECT = "ppo"
 """The method that is compared with all others."""
-UNTRAINED = ("noop", "random")
+UNTRAINED = ("noop", "random", "best-of-n", "pair", "tap", "crescendo")
+COULD_WIN = ("sequence", "single", "best-of-n", "bandit", "contextual", "q-learning", "ppo-blind")
+"""Baselines that could win. The verdict names those that were left out."""
 ALPHA = 0.05
 UNEQUAL = 0.02
 """From this difference of missing shares on, missing episodes may explain a difference between methods."""
-_NAMES = {"bandit": "the bandit", "random": "random rewording", "noop": "no rewording (noop)"}
+_NAMES = {
+    "bandit": "the bandit",
+    "random": "random rewording",
+    "noop": "no rewording (noop)",
+    "sequence": "the best fixed sequence",
+    "single": "the best single mutation",
+    "best-of-n": "best of n",
+    "contextual": "the contextual bandit",
+    "q-learning": "Q-learning",
+    "ppo-blind": "ppo without embeddings",
+}
 _GUARDS = {HELD_OUT: "held-out guards", TRAINED: "the guards of the training"}
 
 
@@ -21,11 +33,15 @@ def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
     """The comparison on held-out guards; on the guards of the training if none were held out."""
     place = HELD_OUT if any(each.on == HELD_OUT for each in figures) else TRAINED
     here = [each for each in contrasts if each.on == place and each.difference is not None]
+    if not figures:
+        return "Nothing was evaluated."
+    if {each.method for each in figures} == {SUBJECT}:
+        return f"No claim: {SUBJECT} was compared with no other method."
     if not here:
         return _without(figures, place)
     rival = max(here, key=lambda each: each.against_rate or 0.0)
     alone = "" if place == HELD_OUT else " No guard was held out, so this does not generalise to other guards."
-    return f"{_who(rival, here)}{alone}{_one_only(figures)}"
+    return f"{_who(rival, here)}{alone}{_left_out_methods(figures)}{_one_only(figures)}"
 
 
 def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
@@ -78,9 +94,9 @@ def _shown(each: Contrast) -> bool:
     return each.p is not None and each.p < ALPHA
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str], last: str = "and") -> str:
     every = [_NAMES.get(name, name) for name in names]
-    return " and ".join([", ".join(every[:-1]), every[-1]] if len(every) > 1 else every)
+    return f" {last} ".join([", ".join(every[:-1]), every[-1]] if len(every) > 1 else every)
 
 
 def _without(figures: Sequence[Figure], place: str) -> str:
@@ -96,6 +112,12 @@ def _without(figures: Sequence[Figure], place: str) -> str:
         else f"{SUBJECT} has no usable episodes"
     )
     return f"No comparison: {why}. Leak rates: {', '.join(f'{method} {rate}' for method, rate in rates.items())}."
+
+
+def _left_out_methods(figures: Sequence[Figure]) -> str:
+    """Names the baselines that could win and were not evaluated."""
+    missing = [method for method in COULD_WIN if all(each.method != method for each in figures)]
+    return f" Not compared with {_listed(missing, 'or')}." if missing else ""
 
 
 def _one_only(figures: Sequence[Figure]) -> str:

@@ -1,4 +1,4 @@
-"""Choosers: the protocol, the rollouts that they learn from, and the baselines."""
+"""Choosers: the protocol, the rollouts that they learn from, and methods without training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundswell.experiments.query_mutation.episode import Floats
+from groundswell.experiments.query_mutation.episode import Episode, Floats
 
 
 class Choice(NamedTuple):
@@ -22,8 +22,8 @@ class Choice(NamedTuple):
 class Chooser(Protocol):
     """Something that chooses actions."""
 
-    def choose(self, seen: Floats, chance: float) -> Choice:
-        """The action for an observation. `chance`, from 0 to 1, is the only source of randomness."""
+    def choose(self, seen: Floats, chance: float, episode: Episode | None = None) -> Choice:
+        """The action for an observation of an episode. `chance`, from 0 to 1, is the only source of randomness."""
         ...
 
     def value(self, seen: Floats) -> float:
@@ -43,6 +43,8 @@ class Rollout(msgspec.Struct):
     """Whether the episode ended with this step."""
     usable: list[bool] = msgspec.field(default_factory=list)
     """False if the step failed. Such a step is excluded from learning."""
+    moves: list[tuple[Episode, Episode]] = msgspec.field(default_factory=list)
+    """The episode before and after each step, for learners that do not learn from observations."""
     last_value: float = 0.0
     """Value estimate of the state after the last step."""
 
@@ -57,14 +59,15 @@ class Rollout(msgspec.Struct):
         self.usable.append(usable)
 
 
-class Noop(msgspec.Struct, frozen=True):
-    """Repeats the query without changes."""
+class Script(msgspec.Struct, frozen=True):
+    """Repeats a fixed sequence of actions, whatever happens."""
 
-    action: int = 0
+    actions: tuple[int, ...]
 
-    def choose(self, seen: Floats, chance: float) -> Choice:
-        """The action without a change."""
-        return Choice(self.action)
+    def choose(self, seen: Floats, chance: float, episode: Episode | None = None) -> Choice:
+        """The action of this step."""
+        step = 0 if episode is None else episode.step
+        return Choice(self.actions[step % len(self.actions)])
 
     def value(self, seen: Floats) -> float:
         """Nothing is expected."""
@@ -76,7 +79,7 @@ class Uniform(msgspec.Struct, frozen=True):
 
     actions: int
 
-    def choose(self, seen: Floats, chance: float) -> Choice:
+    def choose(self, seen: Floats, chance: float, episode: Episode | None = None) -> Choice:
         """A random action."""
         return Choice(min(int(chance * self.actions), self.actions - 1))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundswell.experiments.chance import seed_of
-from groundswell.experiments.query_mutation.episode import Floats
+from groundswell.experiments.query_mutation.episode import Episode, Floats
 from groundswell.experiments.query_mutation.learning.choosing import Choice, drawn
 
 SMALL_LAST = 0.01
@@ -26,21 +26,23 @@ class Layer(msgspec.Struct, frozen=True):
     biases: bytes
 
 
-class Policy(msgspec.Struct, frozen=True, dict=True):
+class Policy(msgspec.Struct, frozen=True, dict=True, omit_defaults=True):
     """Actor and critic. A choice depends on a single observation only."""
 
     actor: tuple[Layer, ...]
     critic: tuple[Layer, ...]
+    skips: int = 0
+    """How many numbers at the beginning of the observation it does not see. The embeddings come first."""
 
     @classmethod
-    def new(cls, seen: int, actions: int, hidden: int, seed: int) -> Policy:
+    def new(cls, seen: int, actions: int, hidden: int, seed: int, skips: int = 0) -> Policy:
         """An untrained policy."""
-        shapes = ((hidden, seen, 2**0.5), (hidden, hidden, 2**0.5))
+        shapes = ((hidden, seen - skips, 2**0.5), (hidden, hidden, 2**0.5))
         draw = np.random.default_rng(seed_of("weights", seed))
         actor = tuple(_orthogonal(*shape, draw) for shape in (*shapes, (actions, hidden, SMALL_LAST)))
-        return cls(actor, tuple(_orthogonal(*shape, draw) for shape in (*shapes, (1, hidden, 1.0))))
+        return cls(actor, tuple(_orthogonal(*shape, draw) for shape in (*shapes, (1, hidden, 1.0))), skips)
 
-    def choose(self, seen: Floats, chance: float) -> Choice:
+    def choose(self, seen: Floats, chance: float, episode: Episode | None = None) -> Choice:
         """Sample an action from the policy."""
         probabilities = self.probabilities(seen)
         action = drawn(probabilities, chance)
@@ -48,13 +50,13 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
 
     def probabilities(self, seen: Floats) -> NDArray[np.float64]:
         """The probability of each action."""
-        logits = _through(self._actor, seen).astype(np.float64)
+        logits = _through(self._actor, seen[self.skips :]).astype(np.float64)
         likely = np.exp(logits - logits.max())
         return likely / likely.sum()  # type: ignore[no-any-return]
 
     def value(self, seen: Floats) -> float:
         """The value estimate of an observation."""
-        return float(_through(self._critic, seen)[0])
+        return float(_through(self._critic, seen[self.skips :])[0])
 
     @cached_property
     def _actor(self) -> list[tuple[Floats, Floats]]:

@@ -34,7 +34,7 @@ def learn(
     state: State, rollouts: Sequence[Rollout], rules: Rules, *, seed: int, scale: float = 1.0
 ) -> tuple[State, Losses | None]:
     """The state after an update. `scale` multiplies the learning rate. With too few usable steps nothing changes."""
-    batch = _batch(rollouts, rules)
+    batch = _batch(rollouts, rules, state.policy.skips)
     if batch is None:
         return msgspec.structs.replace(state, updates=state.updates + 1), None
     with _one_thread():
@@ -69,13 +69,13 @@ class _Batch(msgspec.Struct):
         return len(self.actions)
 
 
-def _batch(rollouts: Sequence[Rollout], rules: Rules) -> _Batch | None:
+def _batch(rollouts: Sequence[Rollout], rules: Rules, skips: int) -> _Batch | None:
     usable = np.concatenate([np.asarray(rollout.usable, dtype=bool) for rollout in rollouts])
     if usable.sum() < FEWEST:
         return None
     gained = np.concatenate([advantages(each, rules.gamma, rules.gae_lambda) for each in rollouts])[usable]
     values = np.concatenate([np.asarray(each.values, dtype=np.float32) for each in rollouts])[usable]
-    seen = np.concatenate([np.stack(each.seen) for each in rollouts])[usable]
+    seen = np.concatenate([np.stack(each.seen) for each in rollouts])[usable, skips:]
     actions = np.concatenate([np.asarray(each.actions) for each in rollouts])[usable]
     likely = np.concatenate([np.asarray(each.log_probabilities, dtype=np.float32) for each in rollouts])[usable]
     return _Batch(*(torch.from_numpy(each) for each in (seen, actions, likely, gained, gained + values)))
@@ -95,7 +95,7 @@ def _learn(state: State, batch: _Batch, rules: Rules, seed: int, scale: float) -
             nn.utils.clip_grad_norm_(parameters, rules.max_grad_norm)
             optimiser.step()
             seen.append(told)
-    after = optimiser.state(Policy(_layers(actor), _layers(critic)), state.updates + 1)
+    after = optimiser.state(Policy(_layers(actor), _layers(critic), state.policy.skips), state.updates + 1)
     return after, Losses(*(float(each) for each in np.mean(seen, axis=0)))
 
 
