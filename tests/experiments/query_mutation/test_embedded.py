@@ -14,7 +14,7 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.guards import guards_named, held_out_guards, training_guards
 from groundswell.experiments.query_mutation.task import Task
-from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
 from tests.local_model import MODEL, needs_model
 
 SETTINGS = Training(
@@ -40,7 +40,7 @@ def test_a_training_on_the_embedded_model(tmp_path: Path) -> None:
     async def main() -> tuple[Summary, list[str | None]]:
         async with groundswell.open(tmp_path / "runs.db") as engine:
             summary = await engine.drive(train, SETTINGS, name="r")
-            return summary, [engine.stored("r").kept(f"{learner}.0") for learner in LEARNERS]
+            return summary, [engine.stored("r").kept(f"{learner}.0") for learner in SETTINGS.learners]
 
     summary, kept = asyncio.run(main())
     found = msgspec.convert(summary.analysis, Analysis)
@@ -50,5 +50,5 @@ def test_a_training_on_the_embedded_model(tmp_path: Path) -> None:
         held = msgspec.json.decode(body or "", type=Checkpoint)
         assert [point.steps for point in held.curve] == [4, 8]
         assert all(point.usable == 4 for point in held.curve)
-    assert {figure.method for figure in found.figures} == {"noop", "random", *LEARNERS}
+    assert {figure.method for figure in found.figures} == {"noop", "random", *SETTINGS.learners}
     assert all(figure.missing == 0 for figure in found.figures)

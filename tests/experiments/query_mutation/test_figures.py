@@ -111,9 +111,15 @@ def test_learners_that_differ_make_intervals_wide() -> None:
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.0, "ppo": 0.0},
-            "No method is best: no episode on held-out guards ended with a leak. This compares one training",
+            "No method is best: no episode on held-out guards ended with a leak. Not compared with the best fixed",
             id="no leaks",
         ),
+        pytest.param(
+            {"noop": 0.0, "random": 0.25, "ppo": 1.0},
+            "ppo is better than no rewording (noop) and random rewording, but no baseline that could win was",
+            id="no rival",
+        ),
+        pytest.param({"ppo": 1.0}, "No claim: ppo was compared with no other method.", id="no baseline"),
         pytest.param({"noop": 0.0, "random": 0.5}, "No comparison: ppo has no usable episodes", id="no ppo"),
     ],
 )
@@ -142,7 +148,12 @@ def test_nothing_usable_is_no_verdict_and_no_crash() -> None:
     found = analysis_of(broken)
     assert found.verdict == "No comparison: no episode is usable."
     assert figure(found, "ppo", "held out").rate is None
-    assert analysis_of([]).figures == ()
+    assert (analysis_of([]).figures, analysis_of([]).verdict) == ((), "Nothing was evaluated.")
+
+
+def test_baselines_that_were_left_out_are_named() -> None:
+    said = analysis_of(attempts({"sequence": 0.5, "bandit": 0.5, "ppo": 1.0})).verdict
+    assert "Not compared with the best single mutation, best of n, the contextual bandit, Q-learning or ppo" in said
 
 
 def test_a_verdict_without_shared_episodes_does_not_say_that_ppo_has_none() -> None:

@@ -15,14 +15,13 @@ from groundswell import RunOptions
 from groundswell.engine.engine import Engine
 from groundswell.experiments.outage import PATIENCE
 from groundswell.experiments.query_mutation.analysis import Analysis
-from groundswell.experiments.query_mutation.training import LEARNERS
 from groundswell.program.request import Embedding, Fault, FaultKind, Request
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
 from tests.experiments.query_mutation.kindness import AT_ONCE, TRAINING, answer, checkpoints, trained
 
-ENVIRONMENTS = TRAINING.num_processes * len(LEARNERS)
-STEPS = TRAINING.num_env_steps * len(LEARNERS)
+ENVIRONMENTS = TRAINING.num_processes * len(TRAINING.learners)
+STEPS = TRAINING.num_env_steps * len(TRAINING.learners)
 
 
 class Down:

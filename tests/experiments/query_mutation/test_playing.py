@@ -13,7 +13,7 @@ import pytest
 import groundswell
 from groundswell import Run
 from groundswell.errors import SettingsError, TrialMissing
-from groundswell.experiments.query_mutation.learning.choosing import Choice, Noop, Uniform
+from groundswell.experiments.query_mutation.learning.choosing import Choice, Script, Uniform
 from groundswell.experiments.query_mutation.playing import Collected, World, attempt, collect, opened_world, unpacked
 from groundswell.experiments.query_mutation.stepping import Encoded
 from groundswell.experiments.query_mutation.task import Task
@@ -77,7 +77,7 @@ async def _opened(run: Run, work: Callable[[World], Awaitable[T]], task: Task = 
 
 def test_a_step_that_fails_ends_its_episode_and_is_masked(tmp_path: Path) -> None:
     async def work(world: World) -> Collected:
-        return await collect(world, "a", [world.opened("a", 0)], Noop(), 6)
+        return await collect(world, "a", [world.opened("a", 0)], Script((0,)), 6)
 
     found = within(tmp_path, Models(fails=range(1, 2)), lambda run: _opened(run, work))
     [rollout] = found.rollouts
@@ -92,17 +92,17 @@ def test_a_step_that_fails_ends_its_episode_and_is_masked(tmp_path: Path) -> Non
 
 
 def test_what_is_expected_at_the_cut_is_asked_of_the_chooser(tmp_path: Path) -> None:
-    class Steps(Noop, frozen=True):
+    class Steps(Script, frozen=True):
         """Expects as much as there were steps."""
 
         def value(self, seen: Any) -> float:
             return float(seen[8 + 2] * TASK.max_steps)
 
-        def choose(self, seen: Any, chance: float) -> Choice:
+        def choose(self, seen: Any, chance: float, episode: Any = None) -> Choice:
             return Choice(0, 0.0, self.value(seen))
 
     async def work(world: World) -> Collected:
-        return await collect(world, "a", [world.opened("a", 0)], Steps(), 5)
+        return await collect(world, "a", [world.opened("a", 0)], Steps((0,)), 5)
 
     [rollout] = within(tmp_path, Models(), lambda run: _opened(run, work)).rollouts
     assert rollout.values == pytest.approx([0, 1, 2, 0, 1])
@@ -113,7 +113,7 @@ def test_an_attempt_goes_to_the_end_of_its_episode(tmp_path: Path) -> None:
     async def work(world: World) -> list[list[str]]:
         episode = world.opened("a", 0).episode
         return [
-            [told.transition.episode.end async for told in attempt(world, f"a{action}", 0, episode, Noop(action))]
+            [told.transition.episode.end async for told in attempt(world, f"a{action}", 0, episode, Script((action,)))]
             for action in (0, 1)
         ]
 

@@ -20,11 +20,11 @@ from groundswell.experiments.query_mutation.learning.rules import State
 from groundswell.experiments.query_mutation.mutators import Rewording, find_mutator, mutator
 from groundswell.experiments.query_mutation.reading import read_runs, uses_of
 from groundswell.experiments.query_mutation.rewards import find_reward
-from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
 from groundswell.program.trial import Trial
 from tests.experiments.query_mutation.kindness import AT_ONCE, TASK, TRAINING, Models, checkpoints, trained, training
 
-STEPS = TRAINING.num_env_steps * len(LEARNERS)
+STEPS = TRAINING.num_env_steps * len(TRAINING.learners)
 UPDATES = TRAINING.updates
 _broken = False
 
@@ -192,7 +192,7 @@ def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_pat
     events: list[Event] = []
 
     async def stop_when_all_have_told(engine: groundswell.Engine) -> None:
-        while len({event.who for event in events if isinstance(event, DriverReported)}) < len(LEARNERS):
+        while len({event.who for event in events if isinstance(event, DriverReported)}) < len(TRAINING.learners):
             await asyncio.sleep(0)
         engine.runs[0].stop("interrupted", "interrupted")
 
@@ -209,7 +209,7 @@ def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_pat
 
     kept = asyncio.run(main())
     told = [event for event in events if isinstance(event, DriverReported)]
-    for name in (f"{learner}.0" for learner in LEARNERS):
+    for name in (f"{learner}.0" for learner in TRAINING.learners):
         own = [event for event in told if event.who == name]
         before = len(checkpoint(kept[name]).curve)
         assert before >= 1
@@ -226,7 +226,7 @@ def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> N
     summary, kept = training(tmp_path, Models(fails=range(30, 45)), options=AT_ONCE)
     assert summary.status == "completed"
     assert analysis(summary).masked == 15
-    for learner in LEARNERS:
+    for learner in TRAINING.learners:
         held = checkpoint(kept[f"{learner}.0"])
         assert sum(point.usable + point.masked for point in held.curve) == TRAINING.num_env_steps
         if isinstance(held.state, Bandit):

@@ -35,9 +35,9 @@ def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
     here = [each for each in contrasts if each.on == place and each.difference is not None]
     if not figures:
         return "Nothing was evaluated."
-    if {each.method for each in figures} == {SUBJECT}:
-        return f"No claim: {SUBJECT} was compared with no other method."
     if not here:
+        if not {each.method for each in figures} - {SUBJECT} and any(each.rate is not None for each in figures):
+            return f"No claim: {SUBJECT} was compared with no other method."
         return _without(figures, place)
     rival = max(here, key=lambda each: each.against_rate or 0.0)
     alone = "" if place == HELD_OUT else " No guard was held out, so this does not generalise to other guards."
@@ -48,6 +48,12 @@ def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
     if not any(each.rate or each.against_rate for each in here):
         return f"No method is best: no episode on {_GUARDS[rival.on]} ended with a leak."
     better = [each for each in here if _shown(each) and _difference(each) > 0]
+    if len(better) == len(here) and not {each.against for each in here} & {*COULD_WIN}:
+        weak = _listed(each.against for each in here)
+        return (
+            f"{rival.method} is better than {weak}, which claims little: no baseline that could win was evaluated. "
+            + (f"{_compared(rival)[0].upper()}{_compared(rival)[1:]}.")
+        )
     if len(better) == len(here):
         best = ", the best other method" if len(here) > 1 else ""
         return f"{rival.method} is best: {_compared(rival, best)}."

@@ -6,10 +6,12 @@ import random
 from collections import Counter
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 
-from groundswell.experiments.query_mutation.learning.bandit import Arm, Bandit
+from groundswell.experiments.query_mutation.episode import FEATURES
+from groundswell.experiments.query_mutation.learning.bandit import Arm, Bandit, Contextual
 from groundswell.experiments.query_mutation.learning.choosing import Choice, Rollout
 from tests.experiments.query_mutation.learning.rollouts import ACTIONS, garbled, rollouts, seen_by
 
@@ -69,3 +71,27 @@ def test_the_mean_is_drawn_towards_nothing_by_one_step() -> None:
     rollout.add(SEEN, Choice(1), 1.0, ended=True, usable=True)
     assert Bandit.new(2).learn([rollout]).arms == (Arm(), Arm(1, 1.0, 1.0))
     assert Arm(1, 1.0, 1.0).mean == 0.5
+
+
+def seen_with(sign: float) -> np.ndarray:
+    """An observation whose embedding is one vector or its opposite."""
+    seen = np.zeros(20 + FEATURES + 3, np.float32)
+    seen[:20] = sign * np.linspace(-1, 1, 20)
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_contextual_bandit_learns_which_arm_pays_when(seed: int) -> None:
+    draw, bandit = random.Random(seed), Contextual.new(len(seen_with(1)), 3)
+    for _ in range(30):
+        rollout = Rollout()
+        for _ in range(20):
+            sign = draw.choice((-1.0, 1.0))
+            choice = bandit.choose(seen_with(sign), draw.random())
+            pays = choice.action == (0 if sign > 0 else 1)
+            rollout.add(seen_with(sign), choice, float(pays), ended=True, usable=True)
+        bandit = bandit.learn([rollout])
+    for sign, best in ((1.0, 0), (-1.0, 1)):
+        chosen = Counter(bandit.choose(seen_with(sign), at / 50).action for at in range(50))
+        assert chosen[best] >= 45
+    assert msgspec.json.decode(msgspec.json.encode(bandit), type=Contextual) == bandit

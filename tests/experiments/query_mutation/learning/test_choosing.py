@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from groundswell.experiments.query_mutation.learning.choosing import Noop, Uniform
+from groundswell.experiments.query_mutation.learning.choosing import Script, Uniform
 from tests.experiments.query_mutation.learning.rollouts import seen_by
 
 
@@ -22,4 +22,4 @@ def test_any_chance_falls_on_an_action(chance: float) -> None:
 
 
 def test_noop_does_what_changes_nothing() -> None:
-    assert {Noop(3).choose(seen_by(at), at / 9).action for at in range(9)} == {3}
+    assert {Script((3,)).choose(seen_by(at), at / 9).action for at in range(9)} == {3}
