@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+import pytest
+
 from groundswell import Chat, Reply, Request, Usage
 from groundswell.emulator import tokens
 from groundswell.engine.spending import Range
 from groundswell.experiments.query_mutation.expecting import expected_steps
-from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.guards import Exchange, Guard
+from groundswell.experiments.query_mutation.mutators import ATTACKERS, CONVERTERS
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import Step, step
 from groundswell.experiments.query_mutation.task import Task
@@ -27,10 +31,16 @@ TASK = Task(
     queries=(QUERY,),
     max_tokens=150,
     temperature=1.0,
+    max_steps=STEPS,
 )
 
 
-def test_no_episode_uses_more_than_the_upper_end() -> None:
+@pytest.mark.parametrize(
+    ("mutator", "multi_turn"),
+    [("politeness", False), ("politeness", True), *((name, False) for name in (*CONVERTERS, *ATTACKERS))],
+)
+def test_no_episode_uses_more_than_the_upper_end(mutator: str, multi_turn: bool) -> None:
+    task = msgspec.structs.replace(TASK, mutators=(mutator,), multi_turn=multi_turn)
     read, written = Counter[str](), Counter[str]()
 
     def at_length(request: Request) -> Settlement:
@@ -42,11 +52,14 @@ def test_no_episode_uses_more_than_the_upper_end() -> None:
         written[request.model] += request.max_tokens
         return Reply("word" * request.max_tokens, Usage(1, request.max_tokens))
 
-    query = QUERY
+    query: str = QUERY
+    talk: tuple[Exchange, ...] = ()
     with Session(script=at_length) as session:
         for _ in range(STEPS):
-            query = session.submit(step, Step.of(TASK, "politeness", query, QUERY, SECRET, GUARD)).unwrap().query
-    found = expected_steps(TASK, Range(STEPS, STEPS), Range(STEPS, STEPS))
+            one = Step.of(task, mutator, query, QUERY, SECRET, GUARD, talk)
+            done = session.submit(step, one).unwrap()
+            query, talk = done.query, (*talk, Exchange(done.query, done.response))
+    found = expected_steps(task, Range(STEPS, STEPS), Range(STEPS, STEPS))
     assert {load.model for load in found.loads} == set(read)
     for load in found.loads:
         assert read[load.model] <= load.input_tokens.high

@@ -1,6 +1,7 @@
 """Query mutation: train a policy that rewords queries until a guarded model reveals a planted secret.
 
 task.py        the task: target, queries, guards.py, mutators.py, rewards.py, leaking.py
+converters.py  mutators that encode a query; attackers.py: mutators whose model reads the responses
 stepping.py    the program: one step of an environment
 episode.py     episodes: state, observation and transition (pure)
 targets.py     which targets may be tested

@@ -14,13 +14,14 @@ from groundswell.estimate.figures import Estimate
 from groundswell.estimate.made_up import words
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import TOKENS, rehearse, rehearse_some, scaled
+from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.query_mutation.stepping import Encode, Step, encode, step
 from groundswell.experiments.query_mutation.task import Task
 
 SHORTEST = 5
 """Tokens of a short reply."""
 ENOUGH, ENOUGH_LONG = 48, 12
-"""Number of rehearsed steps per mutation: on first queries, and on queries of maximum length."""
+"""Number of rehearsed steps per mutation: first steps, and last steps of maximum length."""
 
 
 def expected_encoding(task: Task) -> Estimate:
@@ -50,12 +51,13 @@ def _rehearsed(task: Task, mutator: str, *, long: bool) -> list[Rehearsed]:
 
 
 def _steps(task: Task, mutator: str, *, long: bool) -> Iterator[Step]:
-    """First steps of episodes, or steps on a query of maximum length."""
+    """First steps of episodes, or last steps of episodes whose queries and responses have maximum length."""
     draw = Random(0)
     for _ in range(ENOUGH_LONG if long else ENOUGH):
         goal = draw.choice(task.queries)
         query = max(goal, words(task.max_tokens), key=len) if long else goal
-        yield Step.of(task, mutator, query, goal, draw.choice(task.secrets), draw.choice(task.guards))
+        talk = (Exchange(query, words(task.max_tokens)),) * (task.max_steps - 1) if long else ()
+        yield Step.of(task, mutator, query, goal, draw.choice(task.secrets), draw.choice(task.guards), talk=talk)
 
 
 def _times(one: Range, other: Range) -> Range:

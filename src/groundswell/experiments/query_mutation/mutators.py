@@ -3,6 +3,9 @@
 A mutator gets a `Rewording` and returns the new query. It may send requests to models. If a request fails or returns
 nothing, the step keeps the old query and is masked. If its code raises an error, the step is missing and is tried again
 on resume. Neither is used for learning.
+
+Rewordings change the query of the last step. Converters (converters.py) and attackers (attackers.py) begin with the
+first query of the episode, so a converter that is used twice does not convert what it has converted.
 """
 
 from __future__ import annotations
@@ -18,12 +21,16 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.named import Named
+from groundswell.experiments.query_mutation.converters import converted
 from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.small_models import extras_of
+from groundswell.program.request import Message
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
 FILE = Path(__file__).with_name("mutators.toml")
 NOOP, AFRESH = "noop", "afresh"
+TABLES = ("mutators", "converters", "languages", "attackers")
+"""The tables of mutators.toml that have an entry for each mutator."""
 _OPENED = re.compile(r"<query>|```\w*+")
 _CLOSED = ("</query>", "```")
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
@@ -40,6 +47,11 @@ class Rewording(msgspec.Struct, frozen=True, omit_defaults=True):
     """The first query of the episode."""
     talk: tuple[Exchange, ...] = ()
     """The episode so far, for mutators that read the responses."""
+
+    @property
+    def first(self) -> str:
+        """The first query of the episode; outside of episodes, the query."""
+        return self.goal or self.query
 
 
 class NothingCame(Exception):
@@ -62,12 +74,23 @@ def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
 
 
 def mutators_named(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of mutators. `module:name` imports the module first, which registers it."""
-    for given in names:
-        find_mutator(given)
+    """Check the names of mutators, with the members of groups in their place.
+
+    `module:name` imports the module first, which registers it. A mutator that is named and also in a group counts once.
+    """
     if len({given.rpartition(":")[2] for given in names}) < len(names):
         raise SettingsError("mutators: a name is given twice; names must be unique", field="mutators")
-    return tuple(names)
+    found = dict[str, str]()
+    for given in names:
+        for each in GROUPS.get(given, (given,)):
+            try:
+                find_mutator(each)
+            except SettingsError as error:
+                if ":" in each:  # about a module
+                    raise
+                raise SettingsError(f"{error}; groups: {', '.join(GROUPS)}", field="mutators") from error
+            found.setdefault(each.rpartition(":")[2], each)
+    return tuple(found.values())
 
 
 def find_mutator(given: str) -> Mutator:
@@ -84,7 +107,8 @@ async def reworded(trial: Trial, given: str, spec: Rewording) -> str:
 
 
 @cache
-def _words() -> Mapping[str, Mapping[str, str]]:
+def prompts() -> Mapping[str, Mapping[str, str]]:
+    """The tables of mutators.toml."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
@@ -105,21 +129,49 @@ def _asking(name: str) -> Mutator:
 
     @mutator(name)
     async def reword(trial: Trial, spec: Rewording) -> str:
-        said = _words()["frame"]["ask"].format(instruction=_words()["mutators"][name], query=spec.query)
-        reply = await trial.ask(
-            spec.model,
-            said,
-            label=name,
-            temperature=spec.temperature,
-            max_tokens=spec.max_tokens,
-            extra=extras_of(spec.model),
-        )
-        query = tidied(reply.text)
-        if not query:
-            raise NothingCame(f"{spec.model} returned an empty reply for {name}")
-        return query
+        return await written(trial, spec, _framed(prompts()["mutators"][name], spec.query), label=name)
 
     return reword
+
+
+def _translating(name: str) -> Mutator:
+    """A converter that asks a model to translate the first query of the episode."""
+
+    @mutator(name)
+    async def translate(trial: Trial, spec: Rewording) -> str:
+        return await written(trial, spec, _framed(prompts()["languages"][name], spec.first), label=name)
+
+    return translate
+
+
+def _converting(name: str) -> Mutator:
+    """A converter that needs no model."""
+
+    @mutator(name)
+    async def convert(trial: Trial, spec: Rewording) -> str:
+        return converted(name, prompts()["converters"][name], spec.first)
+
+    return convert
+
+
+def _framed(instruction: str, query: str) -> str:
+    return prompts()["frame"]["ask"].format(instruction=instruction, query=query)
+
+
+async def written(trial: Trial, spec: Rewording, messages: str | Sequence[Message], *, label: str) -> str:
+    """The query that the model writes when it is told this."""
+    reply = await trial.ask(
+        spec.model,
+        messages,
+        label=label,
+        temperature=spec.temperature,
+        max_tokens=spec.max_tokens,
+        extra=extras_of(spec.model),
+    )
+    query = tidied(reply.text)
+    if not query:
+        raise NothingCame(f"{spec.model} returned an empty reply for {label}")
+    return query
 
 
 def tidied(text: str) -> str:
@@ -138,29 +190,39 @@ for _name in ("paraphrase", "politeness", "indirect", "synonyms", "shorten", "pa
     _asking(_name)
 
 BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
-"""The built-in mutators, in the order of the actions."""
+"""The built-in rewordings, in the order of the actions. They are the default."""
+
+for _name in prompts()["converters"]:
+    _converting(_name)
+for _name in prompts()["languages"]:
+    _translating(_name)
+
+CONVERTERS = (*prompts()["converters"], *prompts()["languages"])
+ATTACKERS = tuple(prompts()["attackers"])
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "rewordings": BUILT_IN,
+    "converters": CONVERTERS,
+    "attackers": ATTACKERS,
+    "all": (*BUILT_IN, *CONVERTERS, *ATTACKERS),
+}
+"""Names for several mutators at once."""
 
 
 @mutator(AFRESH)
 async def afresh(trial: Trial, spec: Rewording) -> str:
     """Another wording of the first query, sampled by a model at temperature 1 or the given one if that is above 0."""
     number = f"Wording {len(spec.talk) + 1}."  # otherwise equal requests could share a reply
-    instruction = f"{number} {_words()['mutators']['paraphrase']}"
-    said = _words()["frame"]["ask"].format(instruction=instruction, query=spec.goal or spec.query)
-    reply = await trial.ask(
-        spec.model,
-        said,
-        label=AFRESH,
-        temperature=spec.temperature or 1.0,
-        max_tokens=spec.max_tokens,
-        extra=extras_of(spec.model),
+    warm = msgspec.structs.replace(spec, temperature=spec.temperature or 1.0)
+    return await written(
+        trial, warm, _framed(f"{number} {prompts()['mutators']['paraphrase']}", spec.first), label=AFRESH
     )
-    query = tidied(reply.text)
-    if not query:
-        raise NothingCame(f"{spec.model} returned an empty reply for {AFRESH}")
-    return query
 
 
 def described(name: str) -> str | None:
-    """The instruction of a built-in mutator, if it has one."""
-    return _words()["mutators"].get(name)
+    """The prompt of a built-in mutator, if it has one."""
+    found = next((prompts()[table][name] for table in TABLES if name in prompts()[table]), None)
+    if name not in ATTACKERS or found is None:
+        return found
+    attack = prompts()["attack"]
+    rate = [attack["rate"]] if name == "tap" else []
+    return "\n\n".join([attack["system"], attack["ask"].replace("{instruction}", found), *rate])

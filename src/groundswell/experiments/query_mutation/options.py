@@ -210,8 +210,8 @@ class Train(Mutation, frozen=True, kw_only=True):
     mutators: Annotated[
         tuple[str, ...] | None,
         Meta(
-            description="Mutations that a method can choose from. Use module:name for your own. Default: all "
-            "built-in mutations."
+            description="Mutations that a method can choose from, by name or group: rewordings, converters, attackers "
+            "or all. Use module:name for your own. Default: rewordings."
         ),
         Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+import groundswell.experiments.query_mutation.attackers  # noqa: F401  registers them
 from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.ladder import said
 from groundswell.experiments.detectors.reading import read
@@ -83,7 +84,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     dimensions: int | None = None
     judge: str = JUDGE
     mutators: tuple[str, ...] = BUILT_IN
-    """The mutations that actions stand for, in order."""
+    """The mutations that actions stand for, in order. A group, such as `attackers`, stands for its members."""
     guards: tuple[Guard, ...] = msgspec.field(default_factory=training_guards)
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().train)
     queries: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().queries)
@@ -107,7 +108,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the user has confirmed, for this task, that such a target may be tested."""
 
     def __post_init__(self) -> None:
-        mutators_named(self.mutators)
+        msgspec.structs.force_setattr(self, "mutators", mutators_named(self.mutators))
         find_reward(self.reward)
         for name in ("guards", "secrets", "queries", "mutators"):
             if not getattr(self, name):

@@ -50,10 +50,8 @@ def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
     better = [each for each in here if _shown(each) and _difference(each) > 0]
     if len(better) == len(here) and not {each.against for each in here} & {*COULD_WIN}:
         weak = _listed(each.against for each in here)
-        return (
-            f"{rival.method} is better than {weak}, which claims little: no baseline that could win was evaluated. "
-            + (f"{_compared(rival)[0].upper()}{_compared(rival)[1:]}.")
-        )
+        only = f"{rival.method} is better than {weak}, but no baseline that could win was evaluated"
+        return f"{only}: {_compared(rival)}."
     if len(better) == len(here):
         best = ", the best other method" if len(here) > 1 else ""
         return f"{rival.method} is best: {_compared(rival, best)}."
