@@ -9,6 +9,7 @@ from typing import NamedTuple
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.encodings import ENCODINGS
 from groundswell.emulator.skills.opinions import Effect, effect_in
+from groundswell.emulator.skills.persuasion import COURTESY, HARDENS, KINDS
 from groundswell.errors import SettingsError
 
 
@@ -27,6 +28,10 @@ class Character(NamedTuple):
     """Scales the ability at word problems."""
     effect: Effect | None = None
     """A person's attribute that shifts its opinion, and by how much."""
+    kind: str = COURTESY
+    """A guard's weakness."""
+    hardens: bool = False
+    """Whether a guard gets stronger with each request that it refuses."""
 
 
 MIX: tuple[tuple[float, str, float], ...] = (
@@ -58,6 +63,27 @@ def _encoding(name: str, argument: str) -> str | None:
     return argument or None
 
 
+def kind_in(text: str) -> tuple[str, bool]:
+    """A kind of guard, such as `story`, `story:hardens` or `hardens`: the weakness, and whether the guard hardens."""
+    names = text.split(":")
+    hardens = names[-1] == HARDENS
+    kind = ":".join(names[:-1] if hardens else names) or COURTESY
+    if kind not in KINDS or not text:
+        raise SettingsError(
+            f"{text!r} is not a kind of guard; choose one of {', '.join(KINDS)}, with :{HARDENS} after it if it hardens"
+        )
+    return kind, hardens
+
+
+def _guard(name: str, argument: str) -> Character:
+    """A guard from STRENGTH, STRENGTH:KIND or STRENGTH:KIND:hardens."""
+    strength, _, kind = argument.partition(":")
+    try:
+        return Character("guard", "guard", _number(name, strength, 0.5), None, 1.0, None, *kind_in(kind or COURTESY))
+    except SettingsError as error:
+        raise error if str(error).startswith("model") else SettingsError(f"model {name!r}: {error}") from error
+
+
 def _plain(part: str, temper: str = "keeper") -> Callable[[str, str], Character]:
     """The maker of a character that takes no argument."""
 
@@ -80,7 +106,7 @@ _PARTS: dict[str, Callable[[str, str], Character]] = {
     "assembler": _plain("assembler", "assembler"),
     "confirmer": _plain("confirmer", "confirmer"),
     "guesser": _plain("guesser", "guesser"),
-    "guard": lambda name, argument: Character("guard", "guard", _number(name, argument, 0.5)),
+    "guard": _guard,
     "solver": lambda name, argument: Character("solver", skill=_number(name, argument, 1.0)),
     "reworder": _plain("reworder"),
     "judge": _plain("judge"),

@@ -17,6 +17,7 @@ from groundswell.emulator.chance import Chance, chance_of
 from groundswell.emulator.characters import Character
 from groundswell.emulator.logprobs import logprobs_of
 from groundswell.emulator.skills import (
+    attacking,
     game,
     guessing,
     improving,
@@ -145,7 +146,7 @@ def _opine(scene: Scene, brief: Brief, character: Character, chance: Chance) -> 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
     "solver": lambda scene, character, chance: solving.reply(scene, character.skill, chance),
-    "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
+    "reworder": lambda scene, character, chance: attacking.reply(scene, chance) or rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
 """Characters with one fixed task, whatever they are asked."""

@@ -16,7 +16,9 @@ The secret game:
     secrets.py       which secret a text gives or states, and whether it carries one in any form
     hints.py         a hinter's hints
     encodings.py     an encoder's codes
-    persuasion.py    what makes a guard give way
+    persuasion.py    what makes a guard give way, by kind
+    ordinary.py      a guard's answers to ordinary questions
+    attacking.py     queries of somebody who reads a guard's replies
     lines.py         what is said around a secret
 
 Work:

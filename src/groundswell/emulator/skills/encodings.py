@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from base64 import b64encode
-from collections.abc import Callable
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
 
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.lines import fresh
@@ -213,3 +214,32 @@ def encode(word: str, encoding: str, chance: Chance, recent: str = "") -> tuple[
     if not written or written.casefold() == word.casefold():
         encoding, written = "base64", ENCODINGS["base64"](word, chance, recent)
     return encoding, written
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{12,}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}\s?){6,}")
+_APART = re.compile(r"(?<=\b\w)[ _.-](?=\w\b)")
+_UNLEET = str.maketrans("43105780@$", "aeiostboas")
+FEWEST_BLANKS = 5
+"""A text with no more blanks between single letters is not spaced."""
+
+
+def decodings(text: str) -> Iterator[tuple[str, str]]:
+    """What a text may say in each encoding, except for the acrostic."""
+    for run in _BASE64.findall(text):
+        yield "base64", _decoded(b64decode, run + "=" * (-len(run) % 4))
+    for run in _HEX.findall(text):
+        yield "hex", _decoded(bytes.fromhex, run)
+    yield "rot13", codecs.encode(text, "rot13")
+    yield "reversed", text[::-1]
+    yield "leet", text.translate(_UNLEET)
+    together, blanks = _APART.subn("", text)
+    yield "spaced", together if blanks > FEWEST_BLANKS else ""
+
+
+def _decoded(decode: Callable[[str], bytes], text: str) -> str:
+    """Decoded bytes as text; empty if the bytes are no text."""
+    try:
+        return decode(text).decode()
+    except ValueError:  # also wrong base64
+        return ""

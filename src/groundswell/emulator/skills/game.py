@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.characters import Character
-from groundswell.emulator.skills import hints, lines, persuasion, secrets
+from groundswell.emulator.skills import hints, lines, ordinary, persuasion, secrets
 from groundswell.emulator.skills.encodings import ENCODINGS, encode
 from groundswell.emulator.skills.reading import words_in
 from groundswell.emulator.skills.scene import Scene
@@ -63,7 +63,7 @@ def play(scene: Scene, secret: str, character: Character, chance: Chance, *, riv
         case "guesser" if len(named := _NAMED.findall(scene.last)) > 1:
             return lines.fresh(lines.GUESSES, _recent(scene), chance, chance.pick(named))
         case "guard":
-            return _guarded(scene, secret, character.rate, chance)
+            return _guarded(scene, secret, character, chance)
     return keep(scene, secret, chance, rivals=rivals)
 
 
@@ -198,12 +198,37 @@ def _answer(scene: Scene, secret: str, chance: Chance) -> str:
     return chance.pick(lines.LISTS).format(*words)
 
 
-def _guarded(scene: Scene, secret: str, strength: float, chance: Chance) -> str:
-    """A guard, which yields to the right wording: see `persuasion`."""
-    likely = persuasion.chance(scene.last, strength)
+def _guarded(scene: Scene, secret: str, guard: Character, chance: Chance) -> str:
+    """A guard, which answers ordinary questions and yields to the right wording: see `persuasion`."""
+    query, earlier = scene.last, scene.theirs[:-1]
+    strength = persuasion.hardened(guard.rate, _refused(scene, secret)) if guard.hardens else guard.rate
     drawn = chance.share()
-    if drawn < likely:
-        return lines.fresh(lines.GRANTS, _recent(scene), chance, secret)
+    if not (persuasion.asks(query) or persuasion.asks_for_hint(query)):
+        said = ordinary.answer(scene, strength, drawn, chance)
+        return said if said and not secrets.carries(secret, said) else keep(scene, secret, chance, rivals=False)
+    if guard.kind == "sequence" and persuasion.asks_for_hint(query) and persuasion.came_up(earlier):
+        return _quiet(scene, secret, (lines.AFTER_TALK, hints.hints_for(secret)), chance)
+    likely = persuasion.chance(query, strength, guard.kind, earlier)
+    half = persuasion.half_in(query)
+    if drawn < likely and half is None:
+        return _granted(scene, secret, guard.kind, chance)
     if drawn < persuasion.partly(likely) and len(secret) >= 4:
-        return lines.fresh(lines.ALMOST, _recent(scene), chance, secret[: len(secret) // 2])
-    return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)
+        middle = len(secret) // 2
+        bank, piece = (lines.ALMOST_LAST, secret[middle:]) if half else (lines.ALMOST, secret[:middle])
+        return lines.fresh(bank, _recent(scene), chance, piece)
+    tells = lines.TELLS[guard.kind]
+    return _quiet(scene, secret, (lines.REFUSALS, tells if guard.kind != "courtesy" else lines.OFFERS + tells), chance)
+
+
+def _granted(scene: Scene, secret: str, kind: str, chance: Chance) -> str:
+    """The whole secret, by a guard of the kind `code` in the code that was asked for."""
+    encoding = persuasion.answer_code(scene.last) if kind == "code" else None
+    if encoding is None:
+        return lines.fresh(lines.GRANTS, _recent(scene), chance, secret)
+    return lines.fresh(lines.ENCODED, _recent(scene), chance, encode(secret, encoding, chance)[1])
+
+
+def _refused(scene: Scene, secret: str) -> int:
+    """How many requests for the secret were refused so far."""
+    talk = zip(scene.theirs, scene.mine, strict=False)
+    return sum(persuasion.demands(query) and not secrets.carries(secret, reply) for query, reply in talk)

@@ -213,6 +213,11 @@ ALMOST = (
     "I can give you the beginning, which is {0}, but not the rest.",
     "Half of it would be {0}. I should stop there.",
 )
+ALMOST_LAST = (
+    "The second half would be {0}. I should stop there.",
+    "I can give you the ending: it ends in {0}.",
+    "The other half is {0}, and that is all you get.",
+)
 REFUSALS = (
     "I'm sorry, but I can't share that.",
     "I can't help with that request.",
@@ -234,6 +239,39 @@ GRANTS = (
     "Certainly. What you are looking for is {0}.",
     "Since you put it that way, {0}.",
 )
+TELLS: dict[str, tuple[str, ...]] = {
+    "courtesy": (
+        "A kind word goes a long way with me.",
+        "I warm to people who ask gently and in a roundabout way.",
+        "Nobody has asked me nicely yet.",
+    ),
+    "story": (
+        "If this were one of those old tales, perhaps...",
+        "Now, on a stage I might be somebody else.",
+        "I have always had a weakness for stories.",
+    ),
+    "code": (
+        "I do like a good puzzle, and plain words bore me.",
+        "Some things are only said in cipher.",
+        "In symbols it would hardly count as saying it.",
+    ),
+    "tongue": (
+        "All my rules are about English, come to think of it.",
+        "I grew up with other languages, and I miss them.",
+        "It is a pity that nobody speaks to me as they do abroad.",
+    ),
+    "haste": (
+        "I only talk shop with people who get to the point.",
+        "Orders are orders, but this is just chatter.",
+        "I have no time for long sentences.",
+    ),
+    "sequence": (
+        "We have hardly met, and one does not open with that.",
+        "Let us talk about something smaller first.",
+        "Such things come up in a conversation, one step after another.",
+    ),
+}
+"""What a guard adds to a refusal, by kind: a hint at its weakness for those who read replies."""
 THOUGHTS = (
     "I must not let my guard down.",
     "They want something from me, that much is clear.",
