@@ -1,9 +1,15 @@
-"""What each method learns: `python bench/learning.py` (about five minutes), `--repeats N` (5), `--quick` (4,000 steps).
+"""Who gets the secret out of which guards: `python bench/learning.py`, `--repeats N` (5), `--quick`, `--only NAME`.
 
-PPO and the bandit are trained on the emulator's guards, in this process, `--repeats` times from different starts, for
-20,000 environment steps each. They are then compared with random choice and with no rewording on the same episodes:
-guards from training, and held-out guards and secrets. For each method: the share of episodes with a leak, with a 95%
-interval, the rewards per episode and the steps. Then the paired differences and the verdict. Results are written to
+PPO and all its baselines attack emulated guards in this process, in three settings:
+
+  alike     guards that differ in one number and share one weakness, rewordings only: a fixed sequence should do as well
+  kinds     guards with different weaknesses, some of them not met in the training; rewordings and converters. PPO reads
+            the responses. Refusals of these guards contain hints, so who reads them should have an advantage
+  talks     the same guards and two more that keep the conversation; with attackers that are driven by a model
+
+Trained methods get the same number of queries (8,000), `--repeats` times from different starts. All methods then play
+the same episodes against guards of the training and held-out guards, with new secrets. For each method: the share of
+episodes with a leak, with a 95% interval; then the paired differences and the verdict. Results are written to
 bench/out/learning.json.
 """
 
@@ -20,11 +26,18 @@ import msgspec
 import groundswell
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Figure
 from groundswell.experiments.query_mutation.evaluating import Evaluation
+from groundswell.experiments.query_mutation.guards import guards_named
+from groundswell.experiments.query_mutation.learning.rules import Rules
+from groundswell.experiments.query_mutation.methods import BASELINES
+from groundswell.experiments.query_mutation.mutators import mutators_named
+from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.training import Training, train
 from groundswell.loop import new_event_loop, tuned_collector
 
 OUT = Path(__file__).parent / "out"
-REPEATS, STEPS, QUICK = 5, 20_000, 4_000
+SETTINGS = ("alike", "kinds", "talks")
+ALIKE, TALKING = ("open", "asked", "firm"), ("patient", "sequence")
+REPEATS, STEPS, QUICK = 5, 8_192, 2_048
 
 
 async def trained(settings: Training, seed: int) -> tuple[Analysis, float, int]:
@@ -37,26 +50,15 @@ async def trained(settings: Training, seed: int) -> tuple[Analysis, float, int]:
         return msgspec.convert(summary.analysis, Analysis), seconds, summary.trials.usable
 
 
-def show_curves(analysis: Analysis) -> None:
-    """How often the secret leaked in a learner's first and last updates."""
-    print(f"\n{'learner':14}{'first':>9}{'middle':>9}{'last':>9}   episodes with a leak, in a tenth of the updates")
-    for curve in analysis.curves:
-        points, tenth = curve.points, max(1, len(curve.points) // 10)
-        middle = len(points) // 2
-        parts = (points[:tenth], points[middle : middle + tenth], points[-tenth:])
-        rates = [sum(each.leaks for each in part) / max(1, sum(each.episodes for each in part)) for part in parts]
-        print(f"{curve.learner + f' {curve.number}':14}" + "".join(f"{rate:>9.0%}" for rate in rates))
-
-
 def show_figures(figures: tuple[Figure, ...]) -> None:
     """Print the results of every method."""
-    print(f"\n{'':10}{'on':12}{'n':>6}{'leaked':>8}{'95% interval':>18}{'rewards':>9}{'steps':>7}")
-    for each in sorted(figures, key=lambda figure: figure.on):
+    print(f"\n{'':12}{'on':12}{'n':>6}{'leaked':>8}{'95% interval':>18}{'rewards':>9}{'steps':>7}")
+    for each in sorted(figures, key=lambda figure: (figure.on, -(figure.rate or 0))):
         if each.rate is None or each.low is None or each.high is None:
             continue
         interval = f"{each.low:.1%} to {each.high:.1%}"
         rest = "".join("" if one is None else f"{one:>{width}.2f}" for one, width in ((each.total, 9), (each.steps, 7)))
-        print(f"{each.method:10}{each.on:12}{each.n:>6}{each.rate:>8.1%}{interval:>18}{rest}")
+        print(f"{each.method:12}{each.on:12}{each.n:>6}{each.rate:>8.1%}{interval:>18}{rest}")
 
 
 def show_contrasts(contrasts: tuple[Contrast, ...]) -> None:
@@ -68,28 +70,46 @@ def show_contrasts(contrasts: tuple[Contrast, ...]) -> None:
             print(f"{each.method} minus {each.against}, {each.on}: {each.difference:+.1%} ({interval}{p})")
 
 
+def settings_of(name: str, repeats: int, *, quick: bool) -> Training:
+    """The training of a setting."""
+    task, evaluation = Task(guards=guards_named(ALIKE)), Evaluation(guards=guards_named(["wary", "warned"]))
+    if name != "alike":
+        task = Task(mutators=mutators_named(["rewordings", "converters"]), read_responses=True)
+        evaluation = Evaluation()
+    if name == "talks":
+        task = msgspec.structs.replace(task, multi_turn=True, guards=(*task.guards, *guards_named(TALKING[:1])))
+        evaluation = Evaluation(guards=(*evaluation.guards, *guards_named(TALKING[1:])))
+    return Training(
+        task=task,
+        num_env_steps=QUICK if quick else STEPS,
+        rules=Rules(lr=3e-3),
+        repeats=1 if quick else repeats,
+        baselines=tuple(each for each in BASELINES if name == "talks" or each not in ("pair", "tap", "crescendo")),
+        evaluation=msgspec.structs.replace(evaluation, episodes=10 if quick else 40),
+    )
+
+
 def main() -> None:
     """Train, compare, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=REPEATS, help="number of learners of each kind")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="one learner of each kind, 4,000 steps")
+    parser.add_argument("--only", choices=SETTINGS)
+    parser.add_argument("--quick", action="store_true", help="one learner of each kind, 2,048 steps")
     given = parser.parse_args()
-    settings = Training(
-        num_env_steps=QUICK if given.quick else STEPS,
-        repeats=1 if given.quick else given.repeats,
-        evaluation=Evaluation(episodes=10) if given.quick else Evaluation(),
-    )
-    with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
-        analysis, seconds, steps = runner.run(trained(settings, given.seed))
-    print(f"{settings.repeats} learners of each kind, {settings.updates * settings.each:,} steps each")
-    print(f"{steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second; {analysis.masked} masked")
-    show_curves(analysis)
-    show_figures(analysis.figures)
-    show_contrasts(analysis.contrasts)
-    print(f"\n{analysis.verdict}")
+    found = {}
+    for name in [given.only] if given.only else SETTINGS:
+        settings = settings_of(name, given.repeats, quick=given.quick)
+        with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
+            analysis, seconds, steps = runner.run(trained(settings, given.seed))
+        print(f"\n== {name}: {settings.repeats} learners of each kind, {settings.updates * settings.each:,} steps each")
+        print(f"{steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second; {analysis.masked} masked")
+        show_figures(analysis.figures)
+        show_contrasts(analysis.contrasts)
+        print(f"\n{analysis.verdict}", flush=True)
+        found[name] = analysis
     OUT.mkdir(exist_ok=True)
-    (OUT / "learning.json").write_bytes(msgspec.json.format(msgspec.json.encode(analysis), indent=2))
+    (OUT / "learning.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
 
 
 if __name__ == "__main__":
