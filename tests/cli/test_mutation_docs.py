@@ -55,7 +55,11 @@ def test_mutators_and_rewards_of_ones_own_are_such(cli: CommandLine) -> None:
 
 
 def test_what_is_built_in_is_named() -> None:
-    for name in (*mutators.BUILT_IN, *(guard.name for guard in (*guards.training_guards(), *guards.held_out_guards()))):
+    for name in (
+        *mutators.GROUPS,
+        *mutators.GROUPS["all"],
+        *(guard.name for guard in (*guards.training_guards(), *guards.held_out_guards())),
+    ):
         assert f"`{name}`" in GUIDE, name
     assert f"after `--max-steps` steps ({MOST_STEPS})" in GUIDE
     assert f"{Evaluation().episodes} episodes for each guard" in GUIDE
