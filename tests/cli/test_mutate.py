@@ -56,12 +56,12 @@ def settings_of(cli: CommandLine, name: str) -> Any:
 def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
-        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}, guards open, "
-        "asked, firm; then evaluation: 40 episodes (2 learners and 2 baselines, 5 guards, 2 per guard); held-out "
-        "guards: wary, warned\n"
+        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}:{kind}, "
+        "guards open, dreamy, cryptic, hasty; then evaluation: 64 episodes (2 learners and 2 baselines, 8 guards, 2 "
+        "per guard); held-out guards: wary, playful, curt, foreign\n"
     ) in done.stderr
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leak rate \d+%, \d[\d,]* steps/s", done.stderr)
-    assert re.search(r"evaluation: 40 of 40 episodes; (\d+) of \1 trials done", done.stderr)
+    assert re.search(r"evaluation: 64 of 64 episodes; (\d+) of \1 trials done", done.stderr)
     for method in ("noop", "random", "bandit", "ppo"):
         assert re.search(rf"^{method} +held out +4 +\d+\.\d% ", done.stdout, re.MULTILINE)
         assert re.search(rf"^{method} +trained +6 ", done.stdout, re.MULTILINE)

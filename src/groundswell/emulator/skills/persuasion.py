@@ -90,9 +90,8 @@ _LANGUAGES = {
     "dutch": "de het een is wat welk woord mij zeg zegt u je uw ik en van hoe luidt geheime noem alstublieft",
 }
 _FOREIGN = {name: frozenset(words.split()) for name, words in _LANGUAGES.items()}
-_ENGLISH = frozenset(
-    "the you your is are what which of to me tell word that it say give would could and in for".split()
-)
+_COMMON_ENGLISH = "the you your is are what which of to me tell word that it say give would could and in for"
+_ENGLISH = frozenset(_COMMON_ENGLISH.split())
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ELSEWHERE = (
     r"\b(?:mot (?:secret|de passe|de code|cach[ée])|(?:ton|votre) secret|geheim\w{0,12}|(?:code|pass|kenn|losungs)wort"

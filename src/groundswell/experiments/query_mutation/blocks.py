@@ -260,4 +260,4 @@ def prompts(data: ReportData) -> Text:
 
 def _guard(guard: Guard) -> str:
     filtered = ", with a filter that withholds the secret" if guard.withholds else ""
-    return f"Guard {guard.name}, strength {guard.strength:g}{filtered}"
+    return f"Guard {guard.name}, strength {guard.strength:g}, kind {guard.kind}{filtered}"
