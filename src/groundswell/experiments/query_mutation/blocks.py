@@ -9,7 +9,7 @@ from groundswell.experiments.query_mutation import mutators, rewards
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
-from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.guards import COURTESY, Guard
 from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
 from groundswell.experiments.query_mutation.transcripts import transcripts_block
 from groundswell.experiments.report import about_run, whole_cost
@@ -260,4 +260,5 @@ def prompts(data: ReportData) -> Text:
 
 def _guard(guard: Guard) -> str:
     filtered = ", with a filter that withholds the secret" if guard.withholds else ""
-    return f"Guard {guard.name}, strength {guard.strength:g}, kind {guard.kind}{filtered}"
+    kind = "" if guard.kind == COURTESY else f", kind {guard.kind}"
+    return f"Guard {guard.name}, strength {guard.strength:g}{kind}{filtered}"
