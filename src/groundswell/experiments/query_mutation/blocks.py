@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from groundswell.emulator.skills.persuasion import COURTESY
 from groundswell.experiments.query_mutation import mutators, rewards
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
-from groundswell.experiments.query_mutation.guards import COURTESY, Guard
+from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
 from groundswell.experiments.query_mutation.transcripts import transcripts_block
 from groundswell.experiments.report import about_run, whole_cost
