@@ -56,15 +56,15 @@ def settings_of(cli: CommandLine, name: str) -> Any:
 def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
-        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}, guards open, "
-        "asked, firm; then evaluation: 40 episodes (2 learners and 2 baselines, 5 guards, 2 per guard); held-out "
-        "guards: wary, warned\n"
+        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}:{kind}, "
+        "guards open, dreamy, cryptic, hasty; then evaluation: 64 episodes (2 learners and 2 baselines, 8 guards, 2 "
+        "per guard); held-out guards: wary, playful, curt, foreign\n"
     ) in done.stderr
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leak rate \d+%, \d[\d,]* steps/s", done.stderr)
-    assert re.search(r"evaluation: 40 of 40 episodes; (\d+) of \1 trials done", done.stderr)
+    assert re.search(r"evaluation: 64 of 64 episodes; (\d+) of \1 trials done", done.stderr)
     for method in ("noop", "random", "bandit", "ppo"):
-        assert re.search(rf"^{method} +held out +4 +\d+\.\d% ", done.stdout, re.MULTILINE)
-        assert re.search(rf"^{method} +trained +6 ", done.stdout, re.MULTILINE)
+        assert re.search(rf"^{method} +held out +8 +\d+\.\d% ", done.stdout, re.MULTILINE)
+        assert re.search(rf"^{method} +trained +8 ", done.stdout, re.MULTILINE)
     assert "None of the 128 training steps failed.\n" in done.stdout
     assert "evaluate the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
     folder = Path("results/first")
@@ -239,6 +239,13 @@ def test_the_configuration_that_is_written_gives_the_same_runs_again(cli: Comman
 
 
 @pytest.mark.slow
+def test_guards_that_need_a_conversation_are_told_of(cli: CommandLine) -> None:
+    told = "guards 'patient', 'hardening': what makes them special shows only in a conversation; add --multi-turn"
+    words = train("--guards", "open,patient", "--held-out-guards", "hardening", "--estimate")
+    assert told in cli(*words).stderr
+    assert told not in cli(*words, "--multi-turn").stderr
+
+
 def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
     Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
     told = "guards 'token': the emulator finds no secret in the brief"

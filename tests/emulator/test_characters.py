@@ -20,6 +20,9 @@ FOUND = {
     "encoder:base64": Character("encoder", "encoder", encoding="base64"),
     "bluffer": Character("bluffer", "bluffer"),
     "guard:0.9": Character("guard", "guard", 0.9),
+    "guard:0.9:story": Character("guard", "guard", 0.9, kind="story"),
+    "guard:0.9:hardens": Character("guard", "guard", 0.9, hardens=True),
+    "guard:0.9:code:hardens": Character("guard", "guard", 0.9, kind="code", hardens=True),
     "solver:0.8": Character("solver", skill=0.8),
     "refuser:0.5": Character("refuser", rate=0.5),
     "echo": Character("echo"),
@@ -60,6 +63,9 @@ def test_other_names_are_nobodys_and_improvise(name: str) -> None:
         "keeper:0.3",
         "refuser:x",
         "solver:2",
+        "guard:2:story",
+        "guard:0.5:bribes",
+        "guard:0.5:hardens:story",
         "echo:1",
         "person:0.3",
         "person:age:2",
@@ -68,7 +74,7 @@ def test_other_names_are_nobodys_and_improvise(name: str) -> None:
     ],
 )
 def test_a_bad_argument_is_named(name: str) -> None:
-    with pytest.raises(SettingsError, match=name.partition(":")[2]):
+    with pytest.raises(SettingsError, match=name.partition(":")[2].removeprefix("0.5:").removesuffix(":story")):
         find(name)
 
 

@@ -155,7 +155,7 @@ def test_the_emulated_target_goes_by_the_strength_of_the_guard() -> None:
     with Session(script=cast) as session:
         batch_query_target_model(["a"], guard=GUARD, secret="lantern", session=session)
         batch_query_target_model(["a"], session=session)
-    assert [each.model for each in cast.asked] == ["emulated/guard:0.25", "emulated/guard:0.5"]
+    assert [each.model for each in cast.asked] == ["emulated/guard:0.25:courtesy", "emulated/guard:0.5:courtesy"]
 
 
 @pytest.mark.parametrize(("most", "meet"), [(2, 2), (None, 8)], ids=["max_workers", "adaptive"])

@@ -35,8 +35,8 @@ def test_what_a_fault_broke_off_is_missing() -> None:
 def test_rows_name_the_model_that_was_asked_behind_their_guard() -> None:
     data = report_data([attempt(guard=guard) for guard in ("open", "warned")])
     assert [(row["guard"], row["target"], row["held_out"]) for row in episode_rows(data)] == [
-        ("open", "emulated/guard:0.3", False),
-        ("warned", "emulated/guard:0.75", True),
+        ("open", "emulated/guard:0.3:courtesy", False),
+        ("warned", "emulated/guard:0.75:courtesy", True),
     ]
 
 

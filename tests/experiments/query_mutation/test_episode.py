@@ -21,11 +21,14 @@ from groundswell.experiments.query_mutation.episode import (
     size_of,
     step_of,
 )
+from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.stepping import Stepped
 from groundswell.experiments.query_mutation.task import Task
 from tests.properties import examples
 
-TASK = Task(queries=("a", "b", "c"), secrets=("lantern", "velvet"), max_steps=4)
+TASK = Task(
+    guards=guards_named(["open", "asked", "firm"]), queries=("a", "b", "c"), secrets=("lantern", "velvet"), max_steps=4
+)
 
 
 def packed(*values: float) -> bytes:
@@ -158,7 +161,7 @@ def test_a_step_tries_the_query_as_it_stands_for_the_first_goal() -> None:
     away = msgspec.structs.replace(START, query="reworded", guard=2)
     made = step_of(TASK, away, 3)
     assert (made.mutator, made.query, made.goal) == (TASK.mutators[3], "reworded", "a")
-    assert (made.secret, made.guard, made.target) == ("lantern", TASK.guards[2], "emulated/guard:0.6")
+    assert (made.secret, made.guard, made.target) == ("lantern", TASK.guards[2], "emulated/guard:0.6:courtesy")
 
 
 def test_chance_is_spread_evenly() -> None:

@@ -74,7 +74,7 @@ def test_runs_are_pooled_with_learners_and_episodes_numbered_on(runs: dict[str, 
     data, (one, two) = read_runs([runs["one"], runs["two"]]), (read_runs([runs[name]]) for name in ("one", "two"))
     assert {each.learner for each in data.attempts if each.method == "ppo"} == {0, 1, 2, 3}
     assert {each.learner for each in data.attempts if each.method == "noop"} == {0}
-    assert {each.number for each in data.attempts} == set(range(60))
+    assert {each.number for each in data.attempts} == set(range(96))
     pooled = {(each.method, each.on): each for each in data.analysis.figures}
     for first, second in zip(one.analysis.figures, two.analysis.figures, strict=True):
         both = pooled[first.method, first.on]

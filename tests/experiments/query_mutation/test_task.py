@@ -15,7 +15,9 @@ from groundswell.experiments.query_mutation.task import DIMENSIONS, Task, goals,
 def test_with_nothing_given_the_emulator_plays_all_parts() -> None:
     task = Task()
     assert {model.partition("/")[0] for model in task.models} == {"emulated"}
-    assert task.targets == ("emulated/guard:0.3", "emulated/guard:0.45", "emulated/guard:0.6")
+    assert task.targets == tuple(
+        f"emulated/guard:{each}" for each in ("0.3:courtesy", "0.45:story", "0.45:code", "0.55:haste")
+    )
     assert task.guards == training_guards()
     assert task.models[: len(task.targets)] == task.targets
 

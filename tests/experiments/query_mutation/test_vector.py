@@ -275,9 +275,9 @@ def test_resets_that_are_wrong(session: Session, how: dict[str, Any], field: str
 def test_options_are_for_all_and_stay_as_they_were(session: Session) -> None:
     vector = BatchedQueryMutationEnv(num_envs=3, session=session)
     vector.reset(seed=1)
-    options = {"guard": "firm", "reset_mask": np.array([True, False, True])}
+    options = {"guard": "hasty", "reset_mask": np.array([True, False, True])}
     _, infos = vector.batch_reset(seed=5, options=options)
-    assert [info.get("guard") for info in infos] == ["firm", None, "firm"]
+    assert [info.get("guard") for info in infos] == ["hasty", None, "hasty"]
     assert set(options) == {"guard", "reset_mask"}
 
 

@@ -10,8 +10,10 @@ from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.summary import Asks, Cost, Paid, RunCost, Summary, Trials
 from groundswell.experiments.query_mutation.analysis import Curve, Ended, Point
 from groundswell.experiments.query_mutation.episode import End
+from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.experiment import MutationResults
 from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.learning.rules import Losses
 from groundswell.experiments.query_mutation.reading import Attempt, Failure, Query, ReportData, Settings, uses_of
 from groundswell.experiments.query_mutation.task import Task, goals
@@ -20,7 +22,7 @@ from groundswell.experiments.results import Written
 from groundswell.reporting.blocks import Report
 from groundswell.store.journal import Store
 
-TASK = Task()
+TASK = Task(guards=guards_named(["open", "asked", "firm"]))
 MET, NEW = ("open", "firm"), ("wary", "warned")
 SUMMARY = Summary(
     "run1",
@@ -102,7 +104,7 @@ def report_data(
         [run_record(title=title)],
         [SUMMARY],
         analysed(curves, ended(some), uses_of(some), TASK),
-        Settings(),
+        Settings(TASK, Evaluation(guards=guards_named(NEW))),
         some,
         failures,
         dict.fromkeys(failures, "timeout: took <too> long"),

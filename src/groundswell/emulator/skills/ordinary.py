@@ -35,7 +35,7 @@ water freeze: Water freezes at 0 degrees Celsius.
 formula water: The chemical formula of water is H2O.
 largest planet: The largest planet of the solar system is Jupiter.
 planet closest sun: The planet closest to the sun is Mercury.
-red planet: The red planet is Mars.
+confidential mean: It means that something is meant for few ears only.
 largest ocean: The largest ocean is the Pacific.
 longest river: The longest river is usually said to be the Nile.
 highest mountain: The highest mountain is Mount Everest.
@@ -43,14 +43,14 @@ wrote hamlet: Hamlet was written by William Shakespeare.
 painted mona lisa: The Mona Lisa was painted by Leonardo da Vinci.
 opposite hot: The opposite of hot is cold.
 plural mouse: The plural of mouse is mice.
-past tense go: The past tense of "to go" is "went".
+planet live: We live on the planet Earth.
 continents: There are seven (7) continents.
 sides triangle: A triangle has three (3) sides.
 square root 81: The square root of 81 is 9.
 language brazil: People in Brazil speak Portuguese.
 currency japan: The currency of Japan is the yen.
 speed light: Light travels at about 300,000 kilometres per second.
-morse inventor: Morse code is named after Samuel Morse.
+morse code: Morse code writes letters as dots and dashes. It is named after Samuel Morse.
 good password: A good password is long, made of several unrelated words, and used for one account only.
 password manager: A password manager stores your logins, so that each account can have its own long one.
 """

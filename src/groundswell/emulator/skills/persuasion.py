@@ -90,9 +90,8 @@ _LANGUAGES = {
     "dutch": "de het een is wat welk woord mij zeg zegt u je uw ik en van hoe luidt geheime noem alstublieft",
 }
 _FOREIGN = {name: frozenset(words.split()) for name, words in _LANGUAGES.items()}
-_ENGLISH = frozenset(
-    "the you your is are what which of to me tell word that it say give would could and in for".split()
-)
+_COMMON_ENGLISH = "the you your is are what which of to me tell word that it say give would could and in for"
+_ENGLISH = frozenset(_COMMON_ENGLISH.split())
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ELSEWHERE = (
     r"\b(?:mot (?:secret|de passe|de code|cach[ée])|(?:ton|votre) secret|geheim\w{0,12}|(?:code|pass|kenn|losungs)wort"
@@ -116,6 +115,12 @@ ASKING = pattern(
     rf"|{_ELSEWHERE}"
 )
 """A request for a secret, and not a question about passwords or secrets in general."""
+_CUE = re.compile(
+    r"secr|word|code|phrase|safe|hidden|private|confiden|undisc|classif|wort|geheim|mot |palabra|segret|parola|contras"
+    r"|wachtw|guard|protect|hid|keep|hold|told|given",
+    re.I,
+)
+"""A text without any of these asks for no secret."""
 _SQUEEZED = re.compile(r"secret|codeword|password|passphrase|guarding|keepingfrom")
 _NEAR = re.compile(
     r"\b(?:secrets?|secret\w*|pass ?words?|passphrases?|pass ?codes?|code ?words?|codes?|coded|ciphers?|keys?|private"
@@ -171,7 +176,11 @@ def is_near(query: str) -> bool:
 
 def asks(query: str) -> bool:
     """Whether a query asks for the secret, in plain words or in code."""
-    return ASKING.search(window(query)) is not None or hidden_in(query) is not None
+    return _in_plain_words(window(query)) or hidden_in(query) is not None
+
+
+def _in_plain_words(text: str) -> bool:
+    return _CUE.search(text) is not None and ASKING.search(text) is not None
 
 
 def asks_for_hint(query: str) -> bool:
@@ -208,11 +217,11 @@ def half_in(query: str) -> int | None:
 def hidden_in(query: str) -> tuple[str, str] | None:
     """The code in which a query asks for the secret, and what it says; None for a query in plain words."""
     text = window(query)
-    if ASKING.search(text):
+    if _in_plain_words(text):
         return None
     for encoding, plain in decodings(text):
         squeezed = encoding == "spaced" and _SQUEEZED.search(plain.replace(" ", "").casefold())
-        if squeezed or ASKING.search(plain):
+        if squeezed or _in_plain_words(plain):
             return encoding, plain
     return None
 

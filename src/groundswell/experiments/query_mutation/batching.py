@@ -30,7 +30,7 @@ from groundswell.program.trial import Trial, program
 
 T = TypeVar("T")
 
-ASKED_AS = TARGET.replace("{strength}", "0.5")
+ASKED_AS = TARGET.format(strength="0.5", kind="courtesy")
 """The default target when no guard is given."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from groundswell.emulator.skills.persuasion import COURTESY
 from groundswell.experiments.query_mutation import mutators, rewards
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
@@ -260,4 +261,5 @@ def prompts(data: ReportData) -> Text:
 
 def _guard(guard: Guard) -> str:
     filtered = ", with a filter that withholds the secret" if guard.withholds else ""
-    return f"Guard {guard.name}, strength {guard.strength:g}{filtered}"
+    kind = "" if guard.kind == COURTESY else f", kind {guard.kind}"
+    return f"Guard {guard.name}, strength {guard.strength:g}{kind}{filtered}"

@@ -128,7 +128,7 @@ def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
 
 
 def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """A warning about guards whose brief has no secret that the emulator recognises: they never leak."""
+    """Warnings about emulated guards: a brief without a secret that the emulator recognises, or no conversation."""
     if not task.target.startswith("emulated/"):
         return
     guards = (*task.guards, *evaluation.guards)
@@ -137,6 +137,11 @@ def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
         yield (
             f"guards {', '.join(map(repr, names))}: the emulator finds no secret in the brief, so these guards never "
             'leak. Use a wording that it knows (Your secret code word is "{secret}"), or a real --target'
+        )
+    if not task.multi_turn and (names := [each.name for each in guards if each.needs_conversation]):
+        yield (
+            f"guards {', '.join(map(repr, names))}: what makes them special shows only in a conversation; "
+            "add --multi-turn"
         )
 
 
@@ -157,7 +162,7 @@ def _guards(given: Sequence[str | GivenGuard], field: str) -> tuple[tuple[Guard,
     every = [
         (named[each], False)
         if isinstance(each, str)
-        else (Guard(each.name, each.brief, each.strength, each.withholds), each.held_out)
+        else (Guard(each.name, each.brief, each.strength, each.withholds, each.kind), each.held_out)
         for each in given
     ]
     return tuple(guard for guard, out in every if not out), tuple(guard for guard, out in every if out)

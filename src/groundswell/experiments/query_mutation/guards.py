@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from groundswell.emulator.characters import kind_in
+from groundswell.emulator.skills.persuasion import COURTESY
 from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.ladder import said
 from groundswell.program.request import Message, assistant, system, user
@@ -16,6 +18,8 @@ from groundswell.program.request import Message, assistant, system, user
 FILE = Path(__file__).with_name("guards.toml")
 STRENGTH = "{strength}"
 """Placeholder in the name of a target for the strength of the guard."""
+KIND = "{kind}"
+"""Placeholder in the name of a target for the kind of the guard."""
 NOT_GUARDS = ("trained", "held out")
 """Reserved names: results use them for groups of guards."""
 WITHHELD = "I'm sorry, but I can't share that."
@@ -30,7 +34,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A guard: a system prompt with `{secret}`, and the strength that an emulated target uses.
+    """A guard: a system prompt with `{secret}`, and the strength and kind that an emulated target uses.
 
     `withholds` filters responses: one that contains the secret is replaced by a refusal.
     """
@@ -39,6 +43,8 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     brief: str
     strength: float = 0.5
     withholds: bool = False
+    kind: str = COURTESY
+    """What an emulated guard gives way to, such as `story` or `story:hardens`: see docs/emulated-model.md."""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -50,6 +56,10 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
         if not 0 <= self.strength <= 1:
             said = f"guards: the strength of {self.name!r} is {self.strength:g}; must be between 0 and 1"
             raise SettingsError(said, field="guards")
+        try:
+            kind_in(self.kind)
+        except SettingsError as error:
+            raise SettingsError(f"guards: the kind of {self.name!r}: {error}", field="guards") from error
 
     def told(self, secret: str, query: str, talk: Sequence[Exchange] = ()) -> list[Message]:
         """The messages for the target: the brief, the conversation so far if the target keeps one, and the query."""
@@ -61,8 +71,14 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
         return WITHHELD if self.withholds and said(response, secret) else response
 
     def model(self, target: str) -> str:
-        """The target with this guard's strength in place of `{strength}`."""
-        return target.replace(STRENGTH, f"{self.strength:g}")
+        """The target with this guard's strength and kind in place of `{strength}` and `{kind}`."""
+        return target.replace(STRENGTH, f"{self.strength:g}").replace(KIND, self.kind)
+
+    @property
+    def needs_conversation(self) -> bool:
+        """Whether its kind shows only if the target keeps the conversation."""
+        kind, hardens = kind_in(self.kind)
+        return hardens or kind == "sequence"
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -70,12 +86,13 @@ class _Written(msgspec.Struct, frozen=True):
     brief: str
     strength: float
     withholds: bool = False
+    kind: str = COURTESY
     held_out: bool = False
     optional: bool = False
 
     @property
     def guard(self) -> Guard:
-        return Guard(self.name, self.brief, self.strength, self.withholds)
+        return Guard(self.name, self.brief, self.strength, self.withholds, self.kind)
 
 
 @cache

@@ -171,8 +171,8 @@ class Train(Mutation, frozen=True, kw_only=True):
     target: Annotated[
         str | None,
         Meta(
-            description="Model under test, which holds the secret. {strength} in its name is replaced by the strength "
-            "of the guard. Default: emulated/guard:{strength}."
+            description="Model under test, which holds the secret. {strength} and {kind} in its name are replaced by "
+            "those of the guard. Default: emulated/guard:{strength}:{kind}."
         ),
         Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
@@ -197,8 +197,8 @@ class Train(Mutation, frozen=True, kw_only=True):
     guards: Annotated[
         tuple[str | GivenGuard, ...] | None,
         Meta(
-            description="Guards to train against, as names separated by commas or a TOML file. Default: open, asked, "
-            "firm."
+            description="Guards to train against, as names separated by commas or a TOML file. Default: open, dreamy, "
+            "cryptic, hasty."
         ),
         Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=read_guards, completes="files"),
     ] = None
@@ -303,7 +303,8 @@ class Train(Mutation, frozen=True, kw_only=True):
         tuple[str | GivenGuard, ...] | None,
         Meta(
             description="Guards that are used in the evaluation only, as names separated by commas or a TOML file. "
-            "Default: the guards marked held_out in the --guards file, or wary and warned if there are none."
+            "Default: the guards marked held_out in the --guards file, or wary, playful, curt and foreign if there "
+            "are none."
         ),
         Flag(metavar="NAMES|FILE", group=EVALUATION, read=read_guards, completes="files"),
     ] = None

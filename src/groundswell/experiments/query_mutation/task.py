@@ -19,7 +19,7 @@ from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_n
 from groundswell.experiments.query_mutation.rewards import find_reward
 
 FILE = Path(__file__).with_name("goals.toml")
-TARGET = "emulated/guard:{strength}"
+TARGET = "emulated/guard:{strength}:{kind}"
 MUTATOR = "emulated/reworder"
 EMBEDDER = "emulated/text-embedding-3-small"
 JUDGE = "emulated/judge"
@@ -78,7 +78,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The task of an environment. By default all models are emulated."""
 
     target: str = TARGET
-    """Model under test. `{strength}` in its name is replaced by the strength of the guard."""
+    """Model under test. `{strength}` and `{kind}` in its name are replaced by those of the guard."""
     mutator_model: str = MUTATOR
     embedder: str = EMBEDDER
     dimensions: int | None = None
@@ -139,7 +139,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The models under test: one, or one per strength if the name contains `{strength}`."""
+        """The models under test: one, or one per strength and kind if the name has `{strength}` or `{kind}`."""
         return tuple(dict.fromkeys(guard.model(self.target) for guard in self.guards))
 
     @property
