@@ -34,6 +34,9 @@ from groundswell.program.request import Chat, Embed
 
 T = TypeVar("T")
 
+REPEATS = 3
+"""How often an evaluation repeats a step that failed."""
+
 
 class Seat(msgspec.Struct, frozen=True):
     """The state of an environment: its episode, and the number of episodes begun."""
@@ -82,14 +85,18 @@ class World:
         seed = seed_of(self.run.record.seed, name, seat, begun)
         return Seat(begin(self.task, seed, self.encoded), begun)
 
-    async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
-        """Execute one step as a trial. Its key is `key` and a hash of what is tried.
+    async def step(
+        self, key: str, episode: Episode, action: int, again: int = 0
+    ) -> tuple[Transition, Stepped | None]:
+        """Execute one step as a trial. Its key is `key`, a hash of what is tried, and the number of the repetition.
 
         When a run is resumed with new attempts at missing trials, or scored again, the policy may differ and try other
         things. The hash prevents a recorded step from being taken for another one.
         """
-        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query) & 0xFFFFFFFF
-        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=f"{key}/{tried:08x}")
+        said = (text for each in episode.talk for text in (each.query, each.response))
+        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query, *said) & 0xFFFFFFFF
+        name = f"{key}/{tried:08x}/again{again}" if again else f"{key}/{tried:08x}"
+        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=name)
         await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
@@ -164,10 +171,16 @@ async def _rollout(
 
 
 async def attempt(world: World, name: str, number: int, episode: Episode, chooser: Chooser) -> AsyncIterator[Told]:
-    """Play one episode to its end."""
+    """Play one episode to its end. A step that fails is repeated with the same action; every repetition is told too.
+
+    Long episodes would otherwise be lost more often than short ones, which are those with a leak.
+    """
     while not episode.end:
         seen = observed(world.task, episode)
         choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step))
-        after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action)
-        yield Told(episode, choice.action, after, stepped)
+        for again in range(1 + REPEATS):
+            after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action, again)
+            yield Told(episode, choice.action, after, stepped)
+            if after.usable:
+                break
         episode = after.episode
