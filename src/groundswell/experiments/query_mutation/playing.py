@@ -85,9 +85,7 @@ class World:
         seed = seed_of(self.run.record.seed, name, seat, begun)
         return Seat(begin(self.task, seed, self.encoded), begun)
 
-    async def step(
-        self, key: str, episode: Episode, action: int, again: int = 0
-    ) -> tuple[Transition, Stepped | None]:
+    async def step(self, key: str, episode: Episode, action: int, again: int = 0) -> tuple[Transition, Stepped | None]:
         """Execute one step as a trial. Its key is `key`, a hash of what is tried, and the number of the repetition.
 
         When a run is resumed with new attempts at missing trials, or scored again, the policy may differ and try other
@@ -175,12 +173,12 @@ async def attempt(world: World, name: str, number: int, episode: Episode, choose
 
     Long episodes would otherwise be lost more often than short ones, which are those with a leak.
     """
+    again = 0
     while not episode.end:
         seen = observed(world.task, episode)
         choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step))
-        for again in range(1 + REPEATS):
-            after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action, again)
-            yield Told(episode, choice.action, after, stepped)
-            if after.usable:
-                break
-        episode = after.episode
+        after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action, again)
+        yield Told(episode, choice.action, after, stepped)
+        again = 0 if after.usable else again + 1
+        if after.usable or again > REPEATS:
+            episode = after.episode

@@ -275,16 +275,24 @@ class StoredSteps:
         episode = Episode(0, self._guards[spec.guard.name], spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
         queries: list[Query] = []
         while not episode.end and (tries := _next(steps.get(len(queries), ()), episode)):
-            for trial in tries:
-                self.step_counts[f"{EVALUATION}/{name.rpartition('.')[0]}"] += 1
-                self._count_failures(trial, f"{EVALUATION}/{name}")
-                spec, stepped = trial.spec(Step), trial.result(Stepped)
-                after = advance(self._task, episode, action_of(self._task, spec.mutator), stepped, self._encoded)
-                if after.usable:
-                    break
-            queries.append(_query(spec, stepped, after, trial.fault))
+            tried = list(self._tried(tries, episode, f"{EVALUATION}/{name}"))
+            trial, after = tried[-1]
+            queries.append(_query(trial.spec(Step), trial.result(Stepped), after, trial.fault))
             episode = after.episode
         return self._attempt(name, int(number), episode, queries) if episode.end else None
+
+    def _tried(
+        self, tries: Sequence[TrialResult], episode: Episode, who: str
+    ) -> Iterator[tuple[TrialResult, Transition]]:
+        """A step and its repetitions, up to the first that worked."""
+        for trial in tries:
+            self.step_counts[who.rpartition(".")[0]] += 1
+            self._count_failures(trial, who)
+            action = action_of(self._task, trial.spec(Step).mutator)
+            after = advance(self._task, episode, action, trial.result(Stepped), self._encoded)
+            yield trial, after
+            if after.usable:
+                return
 
     def _attempt(self, name: str, number: int, episode: Episode, queries: Sequence[Query]) -> Attempt:
         method, _, learner = name.rpartition(".")
