@@ -107,7 +107,7 @@ def rates_table(analysis: Analysis) -> Table:
             )
             for each in rows
         ],
-        caption=f"Number of usable episodes and the share in which the secret leaked (Kaplan-Meier), with {analysis.level:.0%} "
+        caption=f"Number of usable episodes and the share in which the secret leaked, with {analysis.level:.0%} "
         "confidence intervals. Held out: guards that were not used in training. Trained: guards that were used in "
         "training, with held-out secrets. Mean return: mean sum of rewards per episode. Steps: mean number of queries "
         "per episode.",
@@ -239,7 +239,8 @@ def failures_table(data: ReportData) -> Table:
         caption="Parts of steps that failed. If a mutation fails, the query stays as it was. If a request to the "
         "target fails, a default refusal takes the place of the response. In both cases the step is masked: the "
         "episode ends there, its value is estimated from the state before the step, and the step is excluded from "
-        "learning. In the evaluation the step is repeated up to three times; if it still fails, the episode is missing.",
+        "learning. In the evaluation the step is repeated up to three times. If it still fails, the episode is "
+        "missing.",
     )
 
 

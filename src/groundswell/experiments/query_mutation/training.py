@@ -28,6 +28,7 @@ from groundswell.experiments.query_mutation.evaluating import (
     evaluated,
     expected_tries,
     most_steps,
+    report_rates,
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
@@ -111,7 +112,9 @@ async def train(run: Run, settings: Training) -> Analysis:
         "ppo": [state.policy for _, state in taught if isinstance(state, State)],
     }
     ended, uses = await evaluated(world, settings.evaluation, baselines(settings.task) | choosers)
-    return analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    found = analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    report_rates(run, found, len(ended))
+    return found
 
 
 async def _taught(world: World, settings: Training, learner: Learner, number: int) -> tuple[Curve, State | Bandit]:
