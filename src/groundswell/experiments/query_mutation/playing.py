@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -74,6 +75,7 @@ class World:
         self.encoded = encoded
         self.together = together
         self.outage = Outage(run, environments, called="step")
+        self._repeating = asyncio.Lock()
 
     @property
     def width(self) -> int:
@@ -94,9 +96,20 @@ class World:
         said = (text for each in episode.talk for text in (each.query, each.response))
         tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query, *said) & 0xFFFFFFFF
         name = f"{key}/{tried:08x}/again{again}" if again else f"{key}/{tried:08x}"
-        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=name)
-        await self.outage.passed(_failure(outcome))
+        async with self._turn() if again else nullcontext():
+            outcome = await self.run.submit(step, step_of(self.task, episode, action), key=name)
+            await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait to repeat a step. In an outage one is repeated at a time, so the others keep their repetitions."""
+        if self.outage.lasts:
+            async with self._repeating:
+                if self.outage.lasts:
+                    yield
+                    return
+        yield
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Await all concurrently, or in sequence with --no-batching. If one raises, the others are cancelled."""
