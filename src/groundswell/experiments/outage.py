@@ -22,6 +22,8 @@ class Outage:
         self._run = run
         self._enough = max(FEWEST, many)
         self._called = called
+        self.lasts = False
+        """Whether every trial fails at present."""
         self._works()
 
     async def passed(self, why: str | None, *, lasting: bool = False) -> None:
@@ -53,5 +55,4 @@ class Outage:
     def _works(self) -> None:
         """Reset after a success."""
         self.lasts = False
-        """Whether every trial fails at present."""
         self._failures, self._settled, self._since = 0, self._run.counters.settled, self._run.clock.now()
