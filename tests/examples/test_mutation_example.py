@@ -30,8 +30,10 @@ DOCUMENTED = {
         --ppo-epoch 4 \
         --num-mini-batch 4 \
         --use-batching""",
+    "timed without": "time python train_query_mutator.py --num-processes 16 --num-env-steps 1000 --no-batching",
+    "timed with": "time python train_query_mutator.py --num-processes 16 --num-env-steps 1000 --use-batching",
 }
-LIKE_OTHERS = ("use batching", "the default")
+LIKE_OTHERS = ("use batching", "the default", "timed without", "timed with")
 """What these do, the recommended one does too."""
 SHORT = " --num-env-steps 64 --num-steps 4 --eval-episodes 1 --max-steps 2"
 """The description gives no number of steps: then there are 20,000."""
