@@ -108,6 +108,13 @@ def test_after_a_resume_every_update_is_there_once(
     assert [value for _, value in shown["reward"]] == pytest.approx([point["reward"] for point in curve["points"]])
     assert {"leak_rate", "masked", "loss/policy", "loss/entropy"} <= shown.keys()
     assert len(list((tmp_path / "results" / "board" / "tensorboard" / "ppo.0").iterdir())) == 1
+    (held,) = [each for each in found["analysis"]["figures"] if (each["method"], each["on"]) == ("ppo", "held out")]
+    tried = read(tmp_path / "results" / "board" / "tensorboard" / "evaluation")
+    for name, value in (("leak_rate", held["rate"]), ("mean_return", held["total"])):
+        ((episodes, shown_as),) = tried[f"{name}/held out/ppo"]
+        assert episodes == 20
+        assert shown_as == pytest.approx(value)
+    assert {"leak_rate/trained/random", "leak_rate/held out/bandit"} <= tried.keys()
 
 
 @pytest.mark.slow

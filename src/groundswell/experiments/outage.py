@@ -22,6 +22,8 @@ class Outage:
         self._run = run
         self._enough = max(FEWEST, many)
         self._called = called
+        self.lasts = False
+        """Whether every trial fails at present."""
         self._works()
 
     async def passed(self, why: str | None, *, lasting: bool = False) -> None:
@@ -39,6 +41,7 @@ class Outage:
         failed = min(self._failures, run.counters.settled - self._settled)
         if failed < self._enough or run.stopping is not None:
             return
+        self.lasts = True
         since = run.clock.now() - self._since
         if since >= PATIENCE or lasting:
             run.stop(
@@ -51,4 +54,5 @@ class Outage:
 
     def _works(self) -> None:
         """Reset after a success."""
+        self.lasts = False
         self._failures, self._settled, self._since = 0, self._run.counters.settled, self._run.clock.now()

@@ -37,7 +37,7 @@ TASK = Task(target="emulated/target", guards=(GUARD,), secrets=("lantern",), que
 def stepped(cast: Cast, mutator: str, task: Task = TASK) -> Stepped:
     """A step in the middle of an episode."""
     with Session(script=cast) as session:
-        one = Step.of(task, mutator, "Why not?", GOAL, "lantern", GUARD, TALK)
+        one = Step.of(task, mutator, "Why not?", GOAL, "lantern", GUARD, talk=TALK)
         return session.submit(step, one).unwrap()
 
 

@@ -94,7 +94,7 @@ def test_findings_are_sentences_with_what_to_know_before_one_believes_them(data:
     )
     assert "12 of 3,072 training steps failed. They were excluded from learning." in lines
     assert any(line.startswith("One learner of each kind was trained") for line in lines)
-    assert any("are missing and are not scored: noop 0 of 96" in line for line in lines)
+    assert any("are missing: noop 0 of 96" in line for line in lines)
     assert all(line[0].isupper() or line.startswith(("ppo", "12")) for line in lines)
     assert all(line.endswith(".") for line in lines)
     clean = report_data(attempts(LEAKS), curves=())

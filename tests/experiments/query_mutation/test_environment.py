@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import msgspec
 import numpy as np
 import pytest
+import torch
 from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
 from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import env_checker
@@ -320,7 +324,9 @@ def test_a_named_session_goes_on_without_asking_again(tmp_path: Path) -> None:
     assert len(models.requests) == asked + 3  # mutation, target and embedding of the one step that is new
 
 
-@pytest.mark.parametrize("action", [1.0, "1", None, np.array([1]), True, np.True_], ids=repr)
+@pytest.mark.parametrize(
+    "action", [1.0, "1", None, np.array([1]), True, np.True_, np.array(True), torch.tensor(True)], ids=repr
+)
 def test_actions_that_are_no_numbers(env: QueryMutationEnv, action: Any) -> None:
     env.reset(seed=1)
     with pytest.raises(InvalidAction, match="must be an integer"):
@@ -347,3 +353,56 @@ def test_what_was_allowed_in_one_session_is_asked_again_in_another(monkeypatch: 
             env.reset(seed=1)
         with pytest.raises(AttributeError):
             env.task = Task()  # type: ignore[misc]
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {"pickle": lambda env: pickle.loads(pickle.dumps(env)), "deepcopy": deepcopy}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_a_copy_continues_the_episode(copied: Callable[[Any], Any]) -> None:
+    env = QueryMutationEnv()
+    env.reset(seed=5)
+    env.step(2)
+    other = copied(env)
+    try:
+        for action in (3, 1, 0):
+            one, two = env.step(action), other.step(action)
+            assert one[0].tolist() == two[0].tolist()
+            assert one[1:] == two[1:]
+        assert other.session is not env.session
+        assert played(other, None, [1, 2]) == played(env, None, [1, 2]), "episodes to come are the same too"
+        assert played(other, 5, [2, 3, 1]) == played(env, 5, [2, 3, 1]), "so are those that were there before"
+    finally:
+        env.close()
+        other.close()
+
+
+def test_a_copy_opens_its_session_when_it_is_used() -> None:
+    env = QueryMutationEnv()
+    env.reset(seed=5)
+    other = pickle.loads(pickle.dumps(env))
+    env.close()
+    assert other._own is None
+    assert other.step(0)[4]["masked"] is False
+    other.close()
+    with pytest.raises(ClosedEnvironmentError):
+        pickle.loads(pickle.dumps(other)).reset()
+
+
+def test_a_given_session_is_not_copied(env: QueryMutationEnv) -> None:
+    for copied in COPIES.values():
+        with pytest.raises(SettingsError, match="a given session cannot be copied") as caught:
+            copied(env)
+        assert caught.value.field == "session"
+
+
+def test_a_copy_checks_again_whether_its_target_may_be_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = QueryMutationEnv()
+    env.reset(seed=5)
+    env._task = msgspec.structs.replace(env.task, target="openai/gpt-4o-mini")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    other = pickle.loads(pickle.dumps(env))
+    with pytest.raises(SettingsError, match="allow"):
+        other.step(0)
+    assert other._own is None
+    env.close()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +15,32 @@ import pytest
 import groundswell
 from groundswell.compose import look_into
 from groundswell.engine.events import DriverReported, Event
+from groundswell.engine.records import RunRecord
+from groundswell.engine.run import Run
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimate_of
-from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation import playing
+from groundswell.experiments.query_mutation.analysis import Analysis, Ended
 from groundswell.experiments.query_mutation.episode import FEATURES
-from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
+from groundswell.experiments.query_mutation.evaluating import (
+    Evaluation,
+    Examination,
+    evaluate,
+    evaluated,
+    most_steps,
+)
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
+from groundswell.experiments.query_mutation.learning.choosing import Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
-from groundswell.experiments.query_mutation.reading import read_runs, uses_of
+from groundswell.experiments.query_mutation.playing import opened_world
+from groundswell.experiments.query_mutation.reading import StoredSteps, read_runs, uses_of
 from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
 from groundswell.experiments.query_mutation.training import Training, train
+from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request
+from tests.experiments.query_mutation.kindness import AT_ONCE, GUARD, SECRET, text_of, vector
 
 TASK = Task(guards=guards_named(["open", "firm"]), max_steps=3)
 ACTIONS = len(TASK.mutators)
@@ -197,3 +213,90 @@ def test_the_estimate_of_a_training_counts_steps_of_all_learners() -> None:
     assert (found.trials.low, found.trials.high) == (1 + 64 + tries, 1 + 64 + tries * 3)
     alone = estimate_of(train, msgspec.structs.replace(settings, use_batching=False))
     assert alone.turns.low > found.turns.high
+
+
+def number_of(*words: object) -> float:
+    """A number from 0 to 1 that these words decide."""
+    return int.from_bytes(blake2b(repr(words).encode(), digest_size=8).digest()) / 2**64
+
+
+HAZARD = 1 - 0.5**0.1
+"""The chance of a leak at each of ten steps; half of the episodes then leak."""
+WEAK = Task(
+    target="scripted/target",
+    mutator_model="scripted/reworder",
+    embedder="scripted/embedder",
+    mutators=("politeness", "indirect"),
+    guards=(GUARD,),
+    secrets=(SECRET,),
+    queries=tuple(f"What is the word, for the {at}th time?" for at in range(400)),
+)
+
+
+class Weak:
+    """A target that leaks with the same chance at each new query; each request to it may fail, again and again."""
+
+    def __init__(self, faults: float) -> None:
+        self.faults = faults
+        self.asked = Counter[str]()
+
+    def __call__(self, request: Request) -> str | Embedding | Fault:
+        if isinstance(request, Embed):
+            return Embedding.of([vector(text) for text in request.texts])
+        said = text_of(request)
+        if request.model == "scripted/reworder":
+            return f"Query {number_of(said)}"
+        self.asked[said] += 1
+        if number_of("fault", said, self.asked[said]) < self.faults:
+            return Fault(FaultKind.SERVER, "out of order")
+        return f"It is {SECRET}." if number_of("leak", said) < HAZARD else "I cannot tell you that."
+
+
+def outcomes(folder: Path, script: Any, *, episodes: int = 300) -> tuple[list[Ended], Run]:
+    """How the episodes of one method end, and the run."""
+    folder.mkdir(exist_ok=True)
+
+    async def main() -> tuple[list[Ended], Run]:
+        async with groundswell.open(folder / "r.db", script=script, options=AT_ONCE) as engine:
+            run = engine.run("r", seed=1)
+            run.expected = 1 + 10 * episodes
+            world = await opened_world(run, WEAK)
+            evaluation = Evaluation(guards=(), secrets=(SECRET,), episodes=episodes)
+            ended, _ = await evaluated(world, evaluation, {"random": [Uniform(2)]})
+            assert run.expected == run.counters.planned
+            return ended, run
+
+    return asyncio.run(main())
+
+
+def leak_rate(ended: Sequence[Ended]) -> float:
+    return sum(each.end == "leak" for each in ended) / len(ended)
+
+
+@pytest.mark.slow
+def test_faults_do_not_change_how_episodes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm, _ = outcomes(tmp_path / "calm", Weak(0.0))
+    assert leak_rate(calm) == pytest.approx(0.5, abs=0.05)
+    repeated, run = outcomes(tmp_path / "repeated", Weak(0.1))
+    broken = {each.number for each in repeated if each.end == "fault"}
+    assert len(broken) < 4
+    assert [each for each in repeated if each.number not in broken] == [
+        each for each in calm if each.number not in broken
+    ]
+    with look_into(tmp_path / "repeated" / "r.db") as store:
+        assert store is not None
+        record: RunRecord = store.runs.get("r")
+        trials = list(store.results(record))
+    read = StoredSteps("r", WEAK, trials)
+    assert [each.ended for each in read.attempts] == repeated
+    assert sum(read.step_counts.values()) == len(trials) - 1
+    assert any(trial.key.endswith("/again2") for trial in trials)
+    again, later = outcomes(tmp_path / "repeated", Weak(1.0))
+    assert again == repeated, "a resumed run finds all its steps"
+    assert later.counters.planned == run.counters.planned
+    monkeypatch.setattr(playing, "REPEATS", 0)
+    single, _ = outcomes(tmp_path / "single", Weak(0.1))
+    usable = [each for each in single if each.end != "fault"]
+    assert leak_rate(usable) > leak_rate(calm) + 0.05, "what the repetitions are there for"
+    (held,) = [each for each in analysed([], single, [], WEAK).figures if each.on == "trained"]
+    assert held.rate == pytest.approx(leak_rate(calm), abs=0.05)

@@ -56,7 +56,7 @@ def test_no_episode_uses_more_than_the_upper_end(mutator: str, multi_turn: bool)
     talk: tuple[Exchange, ...] = ()
     with Session(script=at_length) as session:
         for _ in range(STEPS):
-            one = Step.of(task, mutator, query, QUERY, SECRET, GUARD, talk)
+            one = Step.of(task, mutator, query, QUERY, SECRET, GUARD, talk=talk)
             done = session.submit(step, one).unwrap()
             query, talk = done.query, (*talk, Exchange(done.query, done.response))
     found = expected_steps(task, Range(STEPS, STEPS), Range(STEPS, STEPS))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
 
-from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Figure
-from groundswell.experiments.query_mutation.figures import analysed
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Ended, Figure
+from groundswell.experiments.query_mutation.episode import End
+from groundswell.experiments.query_mutation.figures import analysed, weighted_mean, weights
 from groundswell.experiments.query_mutation.reading import Attempt
+from groundswell.stats.survival import curve as survival_curve
 from tests.experiments.query_mutation.trainings import NEW, TASK, attempt, attempts, curve, ended
 
 
@@ -160,7 +169,10 @@ def test_a_verdict_without_shared_episodes_does_not_say_that_ppo_has_none() -> N
     some = [attempt("ppo", number=0), attempt("ppo", number=1, end="fault")]
     some += [attempt("random", number=0, end="fault"), attempt("random", number=1)]
     said = analysis_of(some).verdict
-    assert said.startswith("No comparison: ppo has no usable episode in common with another method. Leak rates: ")
+    assert said == (
+        "No comparison: ppo has no usable episode in common with another method on held-out guards. "
+        "Leak rates there: ppo 100%, random 100%."
+    )
     assert "ppo 100%" in said
 
 
@@ -181,3 +193,93 @@ def test_the_share_that_leaked_by_each_step_ends_at_the_leak_rate() -> None:
 
 def test_masked_steps_of_learners_are_added_up() -> None:
     assert analysed([curve(), curve("bandit")], [], [], TASK).masked == 12
+
+
+MOST_STEPS = 10
+LASTED = st.one_of(
+    st.tuples(st.just("leak"), st.integers(1, MOST_STEPS)),
+    st.just(("steps", MOST_STEPS)),
+    st.tuples(st.just("fault"), st.integers(0, MOST_STEPS - 1)),
+)
+
+
+def lasted(many: Sequence[tuple[str, int]]) -> list[Ended]:
+    """Episodes that ended like this after so many steps."""
+    return [
+        Ended("ppo", 0, at, "wary", f"secret {at % 20}", "A query?", end, float(end == "leak"), steps, 0.0)  # type: ignore[arg-type]
+        for at, (end, steps) in enumerate(many)
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(LASTED, min_size=1, max_size=40))
+def test_the_weighted_share_of_leaks_is_that_of_the_survival_curve(many: list[tuple[str, int]]) -> None:
+    some = lasted(many)
+    parts = weights(some)
+    assert sum(parts) == pytest.approx(len(some))
+    steps = survival_curve(
+        Counter(each.steps for each in some if each.end == "leak"),
+        Counter(each.steps for each in some if each.end != "leak"),
+    )
+    rate = 1 - steps[-1].share if steps else 0.0
+    assert weighted_mean([each.end == "leak" for each in some], parts) == pytest.approx(rate)
+    if any(end != "fault" for end, _ in many):
+        held = figure(analysed([], some, [], TASK), "ppo", "held out")
+        assert held.rate == pytest.approx(rate)
+        assert held.n + held.missing == len(some)
+        assert held.low is None or held.low - 1e-9 <= rate <= held.high + 1e-9  # type: ignore[operator]
+
+
+def test_random_faults_leave_the_leak_rate_as_it_is() -> None:
+    """Half of the episodes leak, with the same chance at each step; one step in ten fails."""
+    draw, hazard, faults = Random(1), 1 - 0.5 ** (1 / MOST_STEPS), 0.1
+    many: list[tuple[str, int]] = []
+    for _ in range(20_000):
+        end, steps = "", 0
+        while not end:
+            if draw.random() < faults:
+                end = "fault"
+            else:
+                steps += 1
+                end = "leak" if draw.random() < hazard else "steps" if steps == MOST_STEPS else ""
+        many.append((end, steps))
+    held = figure(analysed([], lasted(many), [], TASK), "ppo", "held out")
+    assert held.count / held.n > 0.6, "of the usable ones more have leaked"
+    assert held.rate == pytest.approx(0.5, abs=0.015)
+    assert held.low is not None
+    assert held.high is not None
+    assert held.low < 0.5 < held.high
+
+
+ENDS: tuple[End, ...] = ("leak", "steps", "fault")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["noop", "random", "bandit", "ppo"]),
+        st.lists(st.sampled_from(ENDS), min_size=4, max_size=4),
+        min_size=1,
+    ),
+    st.sampled_from([("wary", "open"), ("open",), ("wary",)]),
+)
+def test_the_verdict_never_contradicts_the_figures(ends: dict[str, list[End]], guards: tuple[str, ...]) -> None:
+    some = [
+        attempt(method, 0, at, guards[at % len(guards)], end)
+        for method, each in ends.items()
+        for at, end in enumerate(each)
+    ]
+    found = analysis_of(some)
+    place = "held out" if "wary" in guards else "trained"
+    here = {each.method: each for each in found.figures if each.on == place}
+    if (none := re.search(r"(\w+) has no usable episodes", found.verdict)) is not None:
+        assert here[none[1]].rate is None if none[1] in here else none[1] not in ends
+        assert not re.search(rf"\b{none[1]} \d+%|% for {none[1]}\b", found.verdict)
+    if "is usable" in found.verdict:
+        assert all(each.rate is None for each in here.values())
+    if "ended with a leak" in found.verdict:
+        assert not any(each.count for each in here.values())
+    for method, percent in re.findall(r"\b(noop|random|bandit|ppo) (\d+)%", found.verdict):
+        rate = here[method].rate
+        assert rate is not None
+        assert float(percent) == pytest.approx(100 * rate, abs=0.51)

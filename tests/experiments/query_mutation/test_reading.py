@@ -19,6 +19,7 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.leaking import leaked
+from groundswell.experiments.query_mutation.mutators import Rewording, mutator
 from groundswell.experiments.query_mutation.playing import opened_world
 from groundswell.experiments.query_mutation.reading import Failure, Stored, StoredSteps, kind_of, read_runs, uses_of
 from groundswell.experiments.query_mutation.rewards import Judged, reward
@@ -154,6 +155,51 @@ def test_steps_of_a_way_that_was_given_up_are_left_aside(tmp_path: Path, monkeyp
     assert [each.ended for each in again.attempts] == [each.ended for each in whole.attempts]
     assert again.step_counts == whole.step_counts
     assert again.step_counts["ppo"] == settings.num_env_steps
+
+
+_broken = True
+
+
+@mutator("unsteady")
+async def unsteady(trial: Trial, spec: Rewording) -> str:
+    """A mutation with a mistake that shows with every second goal or so."""
+    if _broken and "Say" in spec.goal:
+        raise RuntimeError("a mistake")
+    return f"Please be so kind: {spec.query}"
+
+
+@pytest.mark.slow
+def test_new_attempts_at_missing_steps_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = Tried(
+        msgspec.structs.replace(TASK, mutators=("noop", "unsteady")),
+        msgspec.structs.replace(TRAINING.evaluation, episodes=8),
+    )
+
+    async def main() -> list[Analysis]:
+        found = []
+        for broken in (True, False):
+            monkeypatch.setitem(globals(), "_broken", broken)
+            async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+                if broken:
+                    summary = await engine.drive(only_try, tried, name="r", seed=1)
+                    assert summary.trials.missing
+                else:
+                    summary = await engine.resume("r", retry_missing=True)
+                found.append(msgspec.convert(summary.analysis, Analysis))
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            found.append(
+                msgspec.convert((await engine.drive(only_try, tried, name="whole", seed=1)).analysis, Analysis)
+            )
+        return found
+
+    first, again, whole = asyncio.run(main())
+    assert any(each.missing for each in first.figures)
+    assert again == whole
+    with look_into(tmp_path / "runs.db") as store:
+        assert store is not None
+        record = store.runs.get("r")
+        data = read_runs([(record, store.results(record))])
+    assert analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), tried.task) == whole
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.error import InvalidAction
 from gymnasium.spaces import Box, Discrete
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -269,3 +270,9 @@ def test_a_mask_of_another_environment_is_refused() -> None:
     mask.failed = np.zeros(2, np.bool_)
     with pytest.raises(SettingsError, match="mask: is not that of the environment"):
         mask.read(3)
+
+
+def test_bools_are_no_actions(env: QueryMutationVecEnv) -> None:
+    env.reset()
+    with pytest.raises(InvalidAction, match="must be an integer"):
+        env.step(np.ones(4, np.bool_))

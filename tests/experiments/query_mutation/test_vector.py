@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
 from gymnasium.utils.env_checker import data_equivalence
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from groundswell.errors import SettingsError
@@ -339,3 +341,82 @@ def test_a_session_goes_on_where_it_was(tmp_path: Any) -> None:
     assert attempt() == first
     assert len(models.requests) == asked
     assert any(chain.from_iterable(each[2] for each in first)) or any(chain.from_iterable(each[3] for each in first))
+
+
+@pytest.mark.parametrize("actions", [[True, False], np.array([True, False]), [0, np.True_]], ids=str)
+def test_bools_are_no_actions(session: Session, actions: Any) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2, task=SHORT, session=session)
+    vector.reset(seed=1)
+    with pytest.raises(InvalidAction, match="must be an integer"):
+        vector.step(actions)
+    assert vector.get_attr("_episode") == tuple(env._episode for env in vector.envs)
+    assert all(env._episode.step == 0 for env in vector.envs if env._episode is not None)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_copy_continues_all_episodes(mode: AutoresetMode) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=3, task=SHORT, max_workers=4, autoreset_mode=mode)
+    vector.reset(seed=3)
+    vector.step([2, 3, 5])
+    other = pickle.loads(pickle.dumps(vector))
+    assert other._session is None
+    again = pickle.loads(pickle.dumps(other))
+    for actions in ([1, 2, 3], [5, 5, 5]):
+        over = vector._over
+        if mode is AutoresetMode.DISABLED and over.any():
+            for each in (vector, other, again):
+                each.reset(options={"reset_mask": over})
+        found = vector.step(actions)
+        assert data_equivalence(other.step(actions), found, exact=True)
+        assert data_equivalence(again.step(actions), found, exact=True)
+    assert len({id(env.session) for env in other.envs} | {id(other.session)}) == 1
+    assert other.session is not vector.session
+    assert data_equivalence(other.reset(seed=3), vector.reset(seed=3), exact=True)
+    for each in (vector, other, again):
+        each.close()
+        assert each.session.closed
+
+
+def test_an_environment_of_a_copy_uses_the_session_of_the_copy() -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2, task=SHORT)
+    vector.reset(seed=3)
+    other = pickle.loads(pickle.dumps(vector))
+    assert other.envs[0].step(1)[1:] == vector.envs[0].step(1)[1:]
+    assert other.envs[0].session is other.session
+    vector.close()
+    other.close()
+
+
+def test_a_given_session_is_not_copied(session: Session) -> None:
+    with pytest.raises(SettingsError, match="a given session cannot be copied"):
+        pickle.dumps(BatchedQueryMutationEnv(num_envs=2, task=SHORT, session=session))
+
+
+@pytest.mark.slow
+def test_processes_of_gymnasium_find_what_one_process_does() -> None:
+    makes = [partial(QueryMutationEnv, SHORT)] * 2
+    apart, here = AsyncVectorEnv(makes, context="spawn"), SyncVectorEnv(makes)
+    try:
+        played_both(apart, here, 5)
+    finally:
+        apart.close()
+        here.close()
+
+
+def test_attributes_and_methods_are_those_of_each_environment(session: Session) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=3, task=SHORT, session=session, render_mode="ansi")
+    single = SyncVectorEnv([lambda: QueryMutationEnv(SHORT, session=session, render_mode="ansi")] * 3)
+    for each in (vector, single):
+        each.reset(seed=3)
+        each.set_attr("label", [1, 2, 3])
+        each.set_attr("other", "same")
+    assert vector.get_attr("label") == single.get_attr("label") == (1, 2, 3)
+    assert vector.get_attr("other") == single.get_attr("other") == ("same",) * 3
+    assert vector.get_attr("task") == single.get_attr("task") == (SHORT,) * 3
+    assert vector.call("render") == single.call("render") == vector.render()
+    assert data_equivalence(vector.call("reset", seed=4), single.call("reset", seed=4), exact=True)
+    for each in (vector, single):
+        with pytest.raises(AttributeError):
+            each.get_attr("nothing")
+        with pytest.raises((SettingsError, ValueError), match=r"[Vv]alues"):
+            each.set_attr("label", (1, 2))

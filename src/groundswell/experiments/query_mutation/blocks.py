@@ -240,7 +240,8 @@ def failures_table(data: ReportData) -> Table:
         caption="Parts of steps that failed. If a mutation fails, the query stays as it was. If a request to the "
         "target fails, a default refusal takes the place of the response. In both cases the step is masked: the "
         "episode ends there, its value is estimated from the state before the step, and the step is excluded from "
-        "learning. In the evaluation these episodes are missing.",
+        "learning. In the evaluation the step is repeated up to three times. If it still fails, the episode is "
+        "missing.",
     )
 
 

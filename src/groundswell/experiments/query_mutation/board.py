@@ -1,4 +1,4 @@
-"""TensorBoard logs of a training: a listener that writes what learners report."""
+"""TensorBoard logs of a training: a listener that writes what the learners and the evaluation report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summary_writer(folder: Path) -> Writer:
 
 
 class Board:
-    """Writes metrics by environment steps, one folder per learner.
+    """Writes metrics by environment steps, one folder per learner; those of the evaluation by episodes.
 
     A resumed run reports all updates again, so the logs of earlier sessions are removed first and every update appears
     once. If writing fails, it logs one warning and the run continues without logs.

@@ -77,7 +77,7 @@ OF_BOTH = {
 }
 OF_EPISODES = {
     **OF_BOTH,
-    "status": "usable, or missing if a fault ended the episode; the figures of this page use the usable ones",
+    "status": "usable, or missing if a fault ended the episode; rates allow for missing episodes (Kaplan-Meier)",
     "end": "leak, steps (reached the last step) or fault",
     "leaked": "whether the secret leaked; empty if the episode is missing",
     "best": "largest share of the secret that a response revealed",

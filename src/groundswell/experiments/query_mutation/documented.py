@@ -81,6 +81,9 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
     the episode, and the last action (one-hot). Without a task, all models are emulated. Without a `session`, the
     environment opens one on a temporary store when needed, and closes it. A given session stays open.
 
+    A copy of an environment (pickle, deepcopy) continues its episode and opens a session of its own. A given session
+    cannot be copied, and neither can an environment that uses one.
+
     If a part of a step fails, the reward is 0, the episode is truncated and `info["masked"]` is True. Exclude such
     steps from learning.
     """
@@ -97,6 +100,8 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self.given = session
         """The session that was given, if any."""
         self._own: Session | None = None
+        self._batch: BatchedQueryMutationEnv | None = None
+        """The vector environment that this copy belongs to, and whose session it uses."""
         self._closed = False
         self._episode: Episode | None = None
         self._encoded: Mapping[str, bytes] = {}
@@ -123,8 +128,10 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
             raise ClosedEnvironmentError("This environment is closed: create a new one")
         if self.given is not None:
             return self.given
+        if self._batch is not None:
+            return self._batch.session
         if self._own is None:
-            self._own = Session()
+            self._own = _opened([self])
         return self._own
 
     def join(self, session: Session) -> None:
@@ -201,6 +208,23 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self._closed = True
         self._leave()
 
+    def without_session(self) -> QueryMutationEnv:
+        """A shallow copy without a session."""
+        found = QueryMutationEnv.__new__(type(self))
+        found.__dict__ = self.__dict__ | {"given": None, "_own": None, "_batch": None}
+        return found
+
+    def continue_in(self, session: Session) -> None:
+        """Continue the current episode, if any, in another session. Check there whether its target may be tested."""
+        if self._episode is not None:
+            session.world(self.task)
+            session.continued(self._episode.seed, self._occurrence)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.given is not None or self._batch is not None:
+            raise _not_copied()
+        return self.__dict__ | {"_own": None}
+
     @property
     def _going(self) -> Episode:
         if self._closed:
@@ -221,9 +245,26 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
             own.close()
 
 
+def _opened(envs: Iterable[QueryMutationEnv], max_workers: int | None = None) -> Session:
+    """A new session for these environments."""
+    session = Session(max_workers=max_workers)
+    try:
+        for env in envs:
+            env.continue_in(session)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _not_copied() -> SettingsError:
+    said = "session: a given session cannot be copied; create the environment without one, or where it is used"
+    return SettingsError(said, field="session")
+
+
 def _number(action: SupportsIndex) -> int:
     with suppress(TypeError):
-        if not isinstance(action, bool):
+        if not isinstance(action, bool) and "bool" not in str(getattr(action, "dtype", "")):
             return index(action)
     raise InvalidAction(f"action {action!r}: must be an integer")
 
@@ -309,6 +350,8 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
     `autoreset_mode` says what happens after an episode ends. NEXT_STEP: the next step only begins a new episode. This
     is the default of Gymnasium. SAME_STEP: a new episode begins at once, and `final_obs` and `final_info` hold the end
     of the last one. DISABLED: call `reset` with a `reset_mask`.
+
+    A copy (pickle, deepcopy) continues all episodes in a session of its own, unless a session was given.
     """
 
     def __init__(
@@ -328,7 +371,8 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         if count < 1:
             raise SettingsError(f"num_envs {count}: must be at least 1", field="num_envs")
         shared = _shared(given or [], session, max_workers)
-        self.session = Session(max_workers=max_workers) if shared is None else shared
+        self._session: Session | None = Session(max_workers=max_workers) if shared is None else shared
+        self._max_workers = max_workers
         self._owner = shared is None
         try:
             self.envs = given or [
@@ -348,6 +392,14 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         self.action_space = batch_space(first.action_space, self.num_envs)
         self._seen: Floats = np.zeros((self.num_envs, size_of(first.task, first.width)), np.float32)
         self._over = np.zeros(self.num_envs, np.bool_)
+
+    @property
+    def session(self) -> Session:
+        """The session that requests go through. A copy opens its own."""
+        if self._session is None:
+            self._check_open()
+            self._session = _opened(self.envs, self._max_workers)
+        return self._session
 
     def reset(self, *, seed: Seeds = None, options: dict[str, Any] | None = None) -> tuple[Floats, Info]:
         """Like `batch_reset`, with the infos as one dict of arrays, as in Gymnasium."""
@@ -404,8 +456,37 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         """Close the environments, and the session if it was opened here."""
         for env in getattr(self, "envs", []):
             env.close()
-        if self._owner:
-            self.session.close()
+        if self._owner and self._session is not None:
+            self._session.close()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute, as in Gymnasium's SyncVectorEnv."""
+        found = [env.get_wrapper_attr(name) for env in self.envs]
+        return tuple(each(*args, **kwargs) if callable(each) else each for each in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """The value of an attribute in each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Set an attribute in each environment. A list or tuple has one value per environment."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            said = f"values: got {len(values)} for {self.num_envs} environments; give one each"
+            raise SettingsError(said, field="values")
+        for env, value in zip(self.envs, values, strict=True):
+            env.set_wrapper_attr(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self._owner:
+            raise _not_copied()
+        return self.__dict__ | {"_session": None, "envs": [env.without_session() for env in self.envs]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for env in self.envs:
+            env._batch = self
 
     def _renewed(self, at: int, row: Row) -> Row:
         """The row of a step. In mode SAME_STEP a new episode begins, and the info holds the end of the last one."""

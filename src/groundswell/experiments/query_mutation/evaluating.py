@@ -38,6 +38,7 @@ from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 
 WHO = "evaluation"
 """The source name of progress reports."""
@@ -134,7 +135,19 @@ async def evaluate(run: Run, settings: Examination) -> Analysis:
     everybody = baselines(settings.task, settings.baselines) | {name: some for name, some in choosers.items() if some}
     run.expected = 1 + most_steps(settings.task, settings.evaluation, count_of(everybody))
     ended, uses = await evaluated(world, settings.evaluation, everybody)
-    return analysed([], ended, uses, settings.task)
+    found = analysed([], ended, uses, settings.task)
+    report_rates(run, found, len(ended))
+    return found
+
+
+def report_rates(run: Run, found: Analysis, episodes: int) -> None:
+    """Report leak rates and mean returns on held-out guards and on guards of the training, for TensorBoard."""
+    figures = dict[str, float]()
+    for each in found.figures:
+        if each.on in (HELD_OUT, TRAINED) and each.rate is not None and each.total is not None:
+            figures[f"{WHO}/leak_rate/{each.on}/{each.method}"] = each.rate
+            figures[f"{WHO}/mean_return/{each.on}/{each.method}"] = each.total
+    run.report(episodes, figures, f"{WHO}: {episodes:,} of {episodes:,} episodes", who=WHO)
 
 
 def count_of(everybody: Methods) -> int:

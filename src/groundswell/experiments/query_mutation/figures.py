@@ -2,7 +2,8 @@
 
 Episodes with the same secret may be correlated, so a secret is a cluster. If a method was trained several times, its
 learners are a second sample (stats/crossed.py). Episodes that ended with a fault are missing; they do not count as kept
-secrets.
+secrets. Rates and means are Kaplan-Meier estimates, because long episodes, which did not leak, are missing more often
+than short ones. Paired comparisons use the episodes that both methods completed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ CHANCE = "random"
 """The method that compares mutations fairly: learners use a mutation where they expect it to work."""
 FEWEST = 5
 """Mutations with fewer uses are omitted."""
+DIGITS = 12
+"""Digits after the point of weighted values. Rounding must not take a share above 1."""
 
 
 def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task) -> Analysis:
@@ -75,6 +78,17 @@ class Clusters:
         return self._cells(ended, [each.total for each in ended])
 
     def _cells(self, ended: Sequence[Ended], values: Sequence[float]) -> Cells:
+        """Values whose mean is that of episodes of which none is missing.
+
+        With missing ones, each value is the mean plus the weighted distance from it, so it has the right variance too.
+        """
+        parts = weights(ended)
+        if any(part != 1 for part in parts):
+            middle = round(weighted_mean(values, parts), DIGITS)
+            there = [at for at, part in enumerate(parts) if part]
+            scale = len(there) / len(parts)
+            values = [round(middle + scale * parts[at] * (values[at] - middle), DIGITS) for at in there]
+            ended = [ended[at] for at in there]
         return cells(values, [each.learner for each in ended], [self.number(each) for each in ended])
 
 
@@ -99,9 +113,33 @@ def usable(ended: Iterable[Ended]) -> list[Ended]:
     return [each for each in ended if each.end != "fault"]
 
 
+def weights(ended: Sequence[Ended]) -> list[float]:
+    """How many episodes each one stands for: a missing one passes its weight on to those that lasted longer.
+
+    The weighted share of leaks is the Kaplan-Meier estimate: B. Efron, The two sample problem with censored data, Proc.
+    5th Berkeley Symp. Math. Stat. Prob. 4 (1967) 831-853. If none lasted longer, a missing episode counts as it is: as
+    one without a leak. Without missing episodes all weights are 1.
+    """
+    found = [1.0] * len(ended)
+    for steps in sorted({each.steps for each in ended if each.end == "fault"}):
+        broken = [at for at, each in enumerate(ended) if each.end == "fault" and each.steps == steps]
+        longer = [at for at, each in enumerate(ended) if each.steps > steps]
+        for at in longer:
+            found[at] *= 1 + len(broken) / len(longer)
+        for at in broken:
+            found[at] *= not longer
+    return found
+
+
+def weighted_mean(values: Sequence[float], parts: Sequence[float]) -> float:
+    """The mean with these weights, which sum to their number."""
+    return sum(part * value for part, value in zip(parts, values, strict=True)) / len(values)
+
+
 def _figure(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) -> Figure:
     there = usable(ended)
-    leaks, total = share(clusters.leaks(there)), mean(clusters.totals(there))
+    counted = ended if there else []
+    leaks, total = share(clusters.leaks(counted)), mean(clusters.totals(counted))
     return Figure(
         method,
         on,
@@ -113,7 +151,7 @@ def _figure(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) ->
         total.value,
         total.low,
         total.high,
-        sum(each.steps for each in there) / len(there) if there else None,
+        weighted_mean([each.steps for each in ended], weights(ended)) if there else None,
         len(ended) - len(there),
         len({each.learner for each in ended}),
         leaks.clusters,
@@ -169,8 +207,8 @@ def _rate(ended: Sequence[Ended]) -> float | None:
 
 def _lasting(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) -> Lasting:
     there = usable(ended)
-    leaked = Counter(each.steps for each in there if each.end == "leak")
-    kept = Counter(each.steps for each in there if each.end != "leak")
+    leaked = Counter(each.steps for each in ended if each.end == "leak")
+    kept = Counter(each.steps for each in ended if each.end != "leak")
     return Lasting(method, on, len(there), tuple(curve(leaked, kept, effect=_effect(there, clusters))))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -33,6 +34,9 @@ from groundswell.experiments.query_mutation.task import Task
 from groundswell.program.request import Chat, Embed
 
 T = TypeVar("T")
+
+REPEATS = 3
+"""How often an evaluation repeats a step that failed."""
 
 
 class Seat(msgspec.Struct, frozen=True):
@@ -71,6 +75,7 @@ class World:
         self.encoded = encoded
         self.together = together
         self.outage = Outage(run, environments, called="step")
+        self._repeating = asyncio.Lock()
 
     @property
     def width(self) -> int:
@@ -82,16 +87,29 @@ class World:
         seed = seed_of(self.run.record.seed, name, seat, begun)
         return Seat(begin(self.task, seed, self.encoded), begun)
 
-    async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
-        """Execute one step as a trial. Its key is `key` and a hash of what is tried.
+    async def step(self, key: str, episode: Episode, action: int, again: int = 0) -> tuple[Transition, Stepped | None]:
+        """Execute one step as a trial. Its key is `key`, a hash of what is tried, and the number of the repetition.
 
         When a run is resumed with new attempts at missing trials, or scored again, the policy may differ and try other
         things. The hash prevents a recorded step from being taken for another one.
         """
-        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query) & 0xFFFFFFFF
-        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=f"{key}/{tried:08x}")
-        await self.outage.passed(_failure(outcome))
+        said = (text for each in episode.talk for text in (each.query, each.response))
+        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query, *said) & 0xFFFFFFFF
+        name = f"{key}/{tried:08x}/again{again}" if again else f"{key}/{tried:08x}"
+        async with self._turn() if again else nullcontext():
+            outcome = await self.run.submit(step, step_of(self.task, episode, action), key=name)
+            await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait to repeat a step. In an outage one is repeated at a time, so the others keep their repetitions."""
+        if self.outage.lasts:
+            async with self._repeating:
+                if self.outage.lasts:
+                    yield
+                    return
+        yield
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Await all concurrently, or in sequence with --no-batching. If one raises, the others are cancelled."""
@@ -171,10 +189,16 @@ async def _rollout(
 
 
 async def attempt(world: World, name: str, number: int, episode: Episode, chooser: Chooser) -> AsyncIterator[Told]:
-    """Play one episode to its end."""
+    """Play one episode to its end. A step that fails is repeated with the same action; every repetition is told too.
+
+    Long episodes would otherwise be lost more often than short ones, which are those with a leak.
+    """
+    again = 0
     while not episode.end:
         seen = observed(world.task, episode)
         choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step), episode)
-        after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action)
+        after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action, again)
         yield Told(episode, choice.action, after, stepped)
-        episode = after.episode
+        again = 0 if after.usable else again + 1
+        if after.usable or again > REPEATS:
+            episode = after.episode

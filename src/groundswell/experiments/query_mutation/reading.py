@@ -228,7 +228,7 @@ class StoredSteps:
 
     A run that was scored again, or got new attempts at missing trials, may contain steps of abandoned episodes, chosen
     by an earlier policy. Of several steps at the same position of an episode, the latest one counts that continues
-    from the state of the episode.
+    from the state of the episode. If it failed and was repeated, the first repetition that worked counts.
     """
 
     def __init__(self, run: str, task: Task, trials: Iterable[TrialResult]) -> None:
@@ -274,14 +274,25 @@ class StoredSteps:
         spec = steps[0][-1].spec(Step)
         episode = Episode(0, self._guards[spec.guard.name], spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
         queries: list[Query] = []
-        while not episode.end and (trial := _next(steps.get(len(queries), ()), episode)) is not None:
-            self.step_counts[f"{EVALUATION}/{name.rpartition('.')[0]}"] += 1
-            self._count_failures(trial, f"{EVALUATION}/{name}")
-            spec, stepped = trial.spec(Step), trial.result(Stepped)
-            after = advance(self._task, episode, action_of(self._task, spec.mutator), stepped, self._encoded)
-            queries.append(_query(spec, stepped, after, trial.fault))
+        while not episode.end and (tries := _next(steps.get(len(queries), ()), episode)):
+            tried = list(self._tried(tries, episode, f"{EVALUATION}/{name}"))
+            trial, after = tried[-1]
+            queries.append(_query(trial.spec(Step), trial.result(Stepped), after, trial.fault))
             episode = after.episode
         return self._attempt(name, int(number), episode, queries) if episode.end else None
+
+    def _tried(
+        self, tries: Sequence[TrialResult], episode: Episode, who: str
+    ) -> Iterator[tuple[TrialResult, Transition]]:
+        """A step and its repetitions, up to the first that worked."""
+        for trial in tries:
+            self.step_counts[who.rpartition(".")[0]] += 1
+            self._count_failures(trial, who)
+            action = action_of(self._task, trial.spec(Step).mutator)
+            after = advance(self._task, episode, action, trial.result(Stepped), self._encoded)
+            yield trial, after
+            if after.usable:
+                return
 
     def _attempt(self, name: str, number: int, episode: Episode, queries: Sequence[Query]) -> Attempt:
         method, _, learner = name.rpartition(".")
@@ -290,9 +301,22 @@ class StoredSteps:
         return Attempt(*whose, guard, episode.secret, episode.goal, episode.end, episode.best, tuple(queries))
 
 
-def _next(found: Sequence[TrialResult], episode: Episode) -> TrialResult | None:
-    """The step that continues from this state."""
-    return next((trial for trial in reversed(found) if trial.spec(Step).query == episode.query), None)
+def _next(found: Sequence[TrialResult], episode: Episode) -> list[TrialResult]:
+    """The latest step that continues from this state, and its repetitions in order."""
+    whose = (trial for trial in reversed(found) if _continues(trial.spec(Step), episode))
+    if (latest := next(whose, None)) is None:
+        return []
+    key = _without_repetition(latest.key)
+    return sorted((trial for trial in found if _without_repetition(trial.key) == key), key=lambda trial: trial.key)
+
+
+def _continues(spec: Step, episode: Episode) -> bool:
+    return (spec.query, spec.talk) == (episode.query, episode.talk)
+
+
+def _without_repetition(key: str) -> str:
+    """The key of the first try of a step."""
+    return key.partition("/again")[0]
 
 
 def _failures(trial: TrialResult) -> Iterator[tuple[str, str, str]]:

@@ -102,6 +102,10 @@ class Session:
         self._begun[seed] += 1
         return self._begun[seed]
 
+    def continued(self, seed: int, occurrence: int) -> None:
+        """Note an episode that was begun in another session, so that its trial keys are not used again."""
+        self._begun[seed] = max(self._begun[seed], occurrence)
+
     def close(self) -> None:
         """End the run. Closing twice is harmless."""
         engine, self._engine = self._engine, None

@@ -27,6 +27,7 @@ from groundswell.experiments.query_mutation.evaluating import (
     evaluated,
     expected_tries,
     most_steps,
+    report_rates,
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
@@ -123,7 +124,9 @@ async def train(run: Run, settings: Training) -> Analysis:
     for method in (*settings.learners[1:], methods.PPO):
         choosers[method] = [methods.ready(state) for curve, state in taught if curve.learner == method]
     ended, uses = await evaluated(world, settings.evaluation, choosers)
-    return analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    found = analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    report_rates(run, found, len(ended))
+    return found
 
 
 async def _taught(world: World, settings: Training, learner: str, number: int) -> tuple[Curve, methods.Learnt]:

@@ -41,11 +41,12 @@ def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
         return _without(figures, place)
     rival = max(here, key=lambda each: each.against_rate or 0.0)
     alone = "" if place == HELD_OUT else " No guard was held out, so this does not generalise to other guards."
-    return f"{_who(rival, here)}{alone}{_left_out_methods(figures)}{_one_only(figures)}"
+    leaked = any(each.count for each in figures if each.on == place)
+    return f"{_who(rival, here, leaked=leaked)}{alone}{_left_out_methods(figures)}{_one_only(figures)}"
 
 
-def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
-    if not any(each.rate or each.against_rate for each in here):
+def _who(rival: Contrast, here: Sequence[Contrast], *, leaked: bool) -> str:
+    if not leaked:
         return f"No method is best: no episode on {_GUARDS[rival.on]} ended with a leak."
     better = [each for each in here if _shown(each) and _difference(each) > 0]
     if len(better) == len(here) and not {each.against for each in here} & {*COULD_WIN}:
@@ -111,11 +112,11 @@ def _without(figures: Sequence[Figure], place: str) -> str:
     if not rates:
         return "No comparison: no episode is usable."
     why = (
-        f"{SUBJECT} has no usable episode in common with another method"
+        f"{SUBJECT} has no usable episode in common with another method on {_GUARDS[place]}"
         if SUBJECT in rates
-        else f"{SUBJECT} has no usable episodes"
+        else f"{SUBJECT} has no usable episodes on {_GUARDS[place]}"
     )
-    return f"No comparison: {why}. Leak rates: {', '.join(f'{method} {rate}' for method, rate in rates.items())}."
+    return f"No comparison: {why}. Leak rates there: {', '.join(f'{method} {rate}' for method, rate in rates.items())}."
 
 
 def _left_out_methods(figures: Sequence[Figure]) -> str:
@@ -174,7 +175,19 @@ def _missing(figures: Sequence[Figure]) -> str:
         if max(shares) - min(shares) >= UNEQUAL
         else ""
     )
-    return f"Episodes that ended with a fault are missing and are not scored: {told}.{beware}"
+    return (
+        f"Episodes that ended with a fault are missing: {told}. Rates and means allow for the step at which each "
+        f"ended, assuming that faults occur at random.{_range(every)}{beware}"
+    )
+
+
+def _range(figures: Sequence[Figure]) -> str:
+    """The leak rates if none of the missing episodes had leaked, and if all had."""
+    place = HELD_OUT if any(each.on == HELD_OUT for each in figures) else TRAINED
+    found = [each for each in figures if each.on == place and each.missing]
+    ends = [(each.method, each.n + each.missing, each.count, each.count + each.missing) for each in found]
+    told = [f"{method} {_percent(low / n)} to {_percent(high / n)}" for method, n, low, high in ends]
+    return f" If none or all of these had leaked on {_GUARDS[place]}: {', '.join(told)}." if told else ""
 
 
 def _left_out(contrasts: Sequence[Contrast]) -> str:
