@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -39,20 +40,22 @@ class Application(WireFormat):
     name = "application"
     health_path = ""
     cached = False
-    options = {
-        "body": Option(
-            (),
-            BODY,
-            f"For `application`: body of a request, as a table with the placeholders {', '.join(PLACEHOLDERS)}. "
-            'Default: `{ message = "{query}" }`.',
-        ),
-        "reply": Option(
-            (),
-            REPLY,
-            "For `application`: path of the reply in the answer, such as `data.reply` or `choices.0.message.content`. "
-            "Default: `reply`.",
-        ),
-    }
+    options = MappingProxyType(
+        {
+            "body": Option(
+                (),
+                BODY,
+                f"For `application`: body of a request, as a table with the placeholders {', '.join(PLACEHOLDERS)}. "
+                'Default: `{ message = "{query}" }`.',
+            ),
+            "reply": Option(
+                (),
+                REPLY,
+                "For `application`: path of the reply in the answer, such as `data.reply` or "
+                "`choices.0.message.content`. Default: `reply`.",
+            ),
+        }
+    )
 
     def __init__(self, faults: FaultTable = SHARED, reply: str = REPLY) -> None:
         super().__init__(faults)

@@ -53,6 +53,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     multi_turn: bool = False
     talk: tuple[Exchange, ...] = ()
     """The episode so far."""
+    session: str = ""
+    """Session id for an application that keeps conversations."""
 
     @classmethod
     def of(
@@ -170,6 +172,7 @@ async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
         talk=spec.talk if spec.multi_turn else (),
+        session=spec.session,
     )
     said = await _or(asked, None, "target", failed)
     if said is None:
@@ -192,6 +195,7 @@ async def answered(
     temperature: float | None,
     max_tokens: int,
     talk: Sequence[Exchange] = (),
+    session: str = "",
 ) -> str:
     """The response of a target to a query, with or without a guard, before any filter."""
     reply = await trial.ask(
@@ -200,7 +204,7 @@ async def answered(
         label="target",
         temperature=temperature,
         max_tokens=max_tokens,
-        extra=extras_of(target),
+        extra={"session": session} if session else extras_of(target),
     )
     return reply.text
 
