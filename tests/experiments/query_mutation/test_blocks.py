@@ -63,7 +63,7 @@ def on_terminal(data: ReportData) -> str:
 
 def test_every_block_is_there_in_its_part(data: ReportData) -> None:
     assert [(each.part, each.id) for each in report_of(data).blocks] == [
-        *(("findings", id_) for id_ in ("findings", "key-figures", "rates", "best-mutators")),
+        *(("findings", id_) for id_ in ("findings", "key-figures", "winning-conversations", "rates", "best-mutators")),
         *(("figures", id_) for id_ in ("methods", "learning", "steps", "mutators")),
         *(("tables", id_) for id_ in ("contrasts", "half-leaked")),
         ("transcripts", "transcripts"),

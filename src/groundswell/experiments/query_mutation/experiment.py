@@ -54,7 +54,7 @@ from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
-from groundswell.providers.application import keeps_conversation
+from groundswell.providers.application import SESSION, keeps_conversation
 from groundswell.reporting.blocks import Block, Report
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
@@ -63,6 +63,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", Training, Examination)
 
 YOURS = "{} does not run on this machine. Do you own it, or are you allowed to test it?"
+APPLICATION = Guard("application", "")
+"""Stands for the instructions of an application. No brief is sent."""
 PROBED = ("target", "mutators", "mutator_model", "embedder", "max_steps", "multi_turn", "temperature")
 """Options of `mutate test` that are fields of the task."""
 _OURS = re.compile(r"policy-\d+\.npz")
@@ -107,6 +109,9 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
     earlier = _earlier(options, context)
     if earlier is not None:
         base = _with_episodes_of(earlier[1], base)
+    if application_body(options.target or base.task.target, context.accounts) is not None:
+        alone = msgspec.structs.replace(base.evaluation, guards=(APPLICATION,), guards_of_training=False)
+        base = msgspec.structs.replace(base, evaluation=alone)
     settings = msgspec.structs.replace(
         base,
         compared_with="",
@@ -216,10 +221,9 @@ def _for_application(options: Any, settings: Examination, body: str) -> Examinat
     if task.multi_turn and not keeps_conversation(body):
         said = "multi_turn: the body of the application needs {messages} or {session} to keep a conversation"
         raise SettingsError(said, field="multi_turn")
-    guard = Guard("application", "")
-    alone = msgspec.structs.replace(evaluation, guards=(guard,), guards_of_training=False)
-    changed = _changed(task, sessions="{session}" in body, guards=(guard,), secrets=evaluation.secrets)
-    return msgspec.structs.replace(settings, task=changed, evaluation=alone)
+    alone = msgspec.structs.replace(evaluation, guards=(APPLICATION,), guards_of_training=False)
+    sent = _changed(task, sessions=SESSION in body, guards=(APPLICATION,), secrets=evaluation.secrets)
+    return msgspec.structs.replace(settings, task=sent, evaluation=alone)
 
 
 def training_plan(settings: Training) -> str:
