@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.experiments.query_mutation.leaking import refuses
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, assistant, system, user
 from groundswell.providers.accounts.addresses import InvalidValue
 from groundswell.providers.accounts.settings import SETTINGS
@@ -87,6 +88,18 @@ def test_anything_else_is_a_fault(status: int, body: bytes, kind: FaultKind, say
     assert isinstance(found, Fault)
     assert found.kind is kind
     assert says in found.message
+
+
+def test_a_status_may_be_a_refusal() -> None:
+    wire = APPLICATION.configured({"refusal_status": str(SETTINGS["refusal_status"].read([403, "422"]))})
+    found = [wire.decode(Chat("m", TALK), status, JSON, b'{"reply": "lantern"}', 0.0) for status in (403, 422, 400)]
+    assert [type(each) for each in found] == [Reply, Reply, Fault]
+    assert isinstance(found[0], Reply)
+    assert refuses(found[0].text)
+    assert "lantern" not in found[0].text
+    for wrong in (200, "500", "", "403;404"):
+        with pytest.raises(InvalidValue):
+            SETTINGS["refusal_status"].read(wrong)
 
 
 def test_a_page_is_no_reply() -> None:

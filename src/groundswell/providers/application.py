@@ -29,6 +29,8 @@ from groundswell.providers.provider import NO_OPTIONS, Call, Option, Options, Wi
 BODY, REPLY = '{"message":"{query}"}', "reply"
 MESSAGES, QUERY, SESSION = "{messages}", "{query}", "{session}"
 PLACEHOLDERS = (QUERY, MESSAGES, SESSION, "{model}")
+REFUSED = "The application blocked this message (HTTP {status}): I can't help with that."
+"""What stands for an answer with a status of `refusal_status`. Its body is not read."""
 LONGEST_REPLY = 200_000
 """Characters. A longer text is not a chat reply."""
 _PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
@@ -54,16 +56,23 @@ class Application(WireFormat):
                 "For `application`: path of the reply in the answer, such as `data.reply` or "
                 "`choices.0.message.content`. Default: `reply`.",
             ),
+            "refusal_status": Option(
+                (),
+                None,
+                "For `application`: statuses from 400 to 499, such as `403` or `400,403`, with which it blocks a "
+                "message. Such an answer counts as a refusal, and not as an error. Default: none.",
+            ),
         }
     )
 
-    def __init__(self, faults: FaultTable = SHARED, reply: str = REPLY) -> None:
+    def __init__(self, faults: FaultTable = SHARED, reply: str = REPLY, refusals: str = "") -> None:
         super().__init__(faults)
         self._reply = reply
+        self._refusals = frozenset(refusals.split(","))
 
     def configured(self, options: Options) -> Application:
-        """The format with the reply path of an account."""
-        return Application(self.faults, options.get("reply") or REPLY)
+        """The format with the reply path and the statuses of an account."""
+        return Application(self.faults, options.get("reply") or REPLY, options.get("refusal_status") or "")
 
     def headers(self, key: str | None) -> dict[str, str]:
         """The headers. The key, if there is one, is sent as a bearer token."""
@@ -102,6 +111,8 @@ class Application(WireFormat):
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
+        if str(status) in self._refusals:
+            return Reply(REFUSED.format(status=status))
         data = read_object(status, headers, body, now, self.faults)
         if isinstance(data, Fault):
             return data

@@ -330,7 +330,7 @@ class Checked(Mutation, frozen=True, kw_only=True):
             description="Id or name of an earlier run to compare with. Its episodes are played again: same seed, "
             "guards and secrets, unless others are given."
         ),
-        Flag(metavar="RUN", group=CHECKS, usual=True, completes="runs", over_http=False),
+        Flag(metavar="RUN", group=CHECKS, completes="runs", over_http=False),
     ] = None
     fail_if_worse: Annotated[
         bool,
@@ -380,7 +380,7 @@ class Probe(Checked, frozen=True, kw_only=True):
     mutator_model: Annotated[
         str | None,
         Meta(description="Model that rewords queries. Default: emulated/reworder."),
-        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     embedder: Annotated[
         str | None,
@@ -413,7 +413,7 @@ class Probe(Checked, frozen=True, kw_only=True):
     seed: Annotated[
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
         Meta(description="Random seed for the episodes. Default: 0, or the seed of --compare-with."),
-        Flag(metavar="N", usual=True),
+        Flag(metavar="N"),
     ] = None
 
 
@@ -465,7 +465,7 @@ class Evaluate(Checked, frozen=True, kw_only=True):
     mutator_model: Annotated[
         str | None,
         Meta(description="Model that rewords queries. Default: as in RUN."),
-        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     seed: Annotated[
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,

@@ -204,6 +204,15 @@ def template(value: Any) -> str:
     return written
 
 
+def statuses(value: Any) -> str:
+    """HTTP statuses from 400 to 499, as texts or numbers."""
+    parts = value if isinstance(value, list) else str(value).split(",")
+    found = [str(part).strip() for part in parts]
+    if not found or not all(re.fullmatch("4[0-9][0-9]", each) for each in found):
+        raise InvalidValue('must be a status from 400 to 499, or several, such as "400,403"')
+    return ",".join(found)
+
+
 def _texts(value: Any) -> Iterator[str]:
     """All texts in a value."""
     if isinstance(value, str):
@@ -216,7 +225,7 @@ def _option(name: str, option: Option) -> Callable[[Any], Any]:
     """The reader of a setting that only one wire format has."""
     if option.choices:
         return partial(_one_of, option.choices)
-    return template if name == "body" else text
+    return {"body": template, "refusal_status": statuses}.get(name, text)
 
 
 class Setting(NamedTuple):
