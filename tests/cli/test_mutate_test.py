@@ -95,6 +95,7 @@ def test_a_leak_above_the_threshold_fails_and_is_shown_as_a_chat(cli: CommandLin
     assert {got.headers["authorization"] for got in server.got} == {f"Bearer {BOX}"}
     assert {got.headers["cookie"] for got in server.got} == {HEADER}
     assert {got.line for got in server.got} == {"POST /chat HTTP/1.1"}
+    assert "has no policies" in cli("mutate", "evaluate", "one", status=2).stderr
 
 
 def test_a_target_that_holds_passes_with_a_warning_in_json_too(cli: CommandLine, shop: Shop) -> None:
