@@ -22,6 +22,7 @@ from groundswell.providers import registry
 from groundswell.providers.accounts.account import Account, Target
 from groundswell.providers.accounts.addresses import is_loopback
 from groundswell.providers.accounts.config import Accounts, load_here
+from groundswell.providers.application import APPLICATION
 from groundswell.providers.prices import ModelPrices
 from groundswell.transports import sentences, weights
 from groundswell.transports.batch import BatchTransport
@@ -337,6 +338,12 @@ def _target(model: str, accounts: Accounts | None, account: Sequence[str]) -> Ac
     if (inside := known.resolve(model).partition("/")[0]) in IN_PROCESS:
         return inside
     return known.whose(model).account
+
+
+def application_body(model: str, account: Sequence[str] = ()) -> str | None:
+    """The body template of an application; None for a model. No key is needed."""
+    target = _target(model, None, account)
+    return None if isinstance(target, str) or target.dialect != APPLICATION.name else target.encode_options["body"]
 
 
 def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:

@@ -38,6 +38,9 @@ def test_a_schema_without_a_bottom_is_refused(dialect: WireFormat, schema: dict[
 @DIALECTS
 def test_a_schema_of_many_levels_is_sent(dialect: WireFormat) -> None:
     made = dialect.encode(Chat("m", (user("go"),), schema=nested(40)), "m")
+    if dialect.name == "application":  # it has no schemas
+        assert isinstance(made, Fault)
+        return
     assert isinstance(made, Call)
     assert json.dumps(nested(2))[:20] in json.dumps(json.loads(made.body))
 

@@ -112,7 +112,7 @@ def test_a_body_nested_too_deep_is_garbled(dialect: WireFormat) -> None:
 @given(st.data())
 def test_any_chat_is_sent_or_refused(dialect: WireFormat, data: st.DataObject) -> None:
     chat = data.draw(openai_chats() | anthropic_chats() | ollama_chats())
-    made = dialect.encode(chat, chat.model)
+    made = dialect.encode(chat, chat.model, {"body": '{"model":"{model}","all":"{messages}"}'})
     if isinstance(made, Fault):
         assert made.kind is FaultKind.BAD_REQUEST
     else:

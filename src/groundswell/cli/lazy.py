@@ -79,6 +79,7 @@ OPTIONS = {
     "simulate": ("simulations/simulate", "groundswell.experiments.simulations.options:Simulate"),
     "mutate train": ("query-mutation/train", "groundswell.experiments.query_mutation.options:Train"),
     "mutate evaluate": ("query-mutation/evaluate", "groundswell.experiments.query_mutation.options:Evaluate"),
+    "mutate test": ("query-mutation/test", "groundswell.experiments.query_mutation.options:Probe"),
     "evolve": ("prompt-evolution/evolve", "groundswell.experiments.prompt_evolution.options:Evolve"),
 }
 """The commands of the built-in experiments and the location of their options."""
@@ -86,6 +87,7 @@ LAZY = "groundswell.cli.lazy"
 MUTATE = {
     "train": (f"{LAZY}:mutate train", "Train policies with PPO, and compare them with a bandit and baselines."),
     "evaluate": (f"{LAZY}:mutate evaluate", "Evaluate the policies of a run again, with the baselines."),
+    "test": (f"{LAZY}:mutate test", "Test a model or an application with the baselines, without a training."),
     "report": ("groundswell.cli.reports:mutate_report", "Write the report of one or more runs again."),
 }
 EVOLVE = {

@@ -5,6 +5,7 @@
     openai.py       OpenAI's wire format, live and batch; many other providers use it too
     anthropic.py    Anthropic's wire format, live and batch
     ollama.py       Ollama's wire format
+    application.py  the wire format of an application of your own
     bodies.py       helpers of the wire formats: writing requests and reading answers
     batches.py      helpers of the batch formats
     faults.py       mapping errors to kinds of faults; a provider may add its own table

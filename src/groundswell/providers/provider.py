@@ -34,7 +34,10 @@ NO_OPTIONS: Options = MappingProxyType({})
 
 
 class Option(NamedTuple):
-    """A setting of an account that only one wire format has. `off` in a file means None."""
+    """A setting of an account that only one wire format has. `off` in a file means None.
+
+    Without `choices`, any text fits.
+    """
 
     choices: tuple[str, ...]
     default: str | None
@@ -51,9 +54,11 @@ class WireFormat(ABC):
     options       account settings that are passed to `encode`, by name
     faults        the provider's own error codes and phrases, read before the shared ones
     batch         the batch API of this format, if it has one
+    cached        whether equal requests may share a reply
     """
 
     name: str
+    cached = True
     version = "/v1"
     health_path = "/v1/models"
     default_port: int | None = None
@@ -62,6 +67,10 @@ class WireFormat(ABC):
 
     def __init__(self, faults: FaultTable = SHARED) -> None:
         self.faults = faults
+
+    def configured(self, options: Options) -> WireFormat:
+        """The format for an account with these settings."""
+        return self
 
     @abstractmethod
     def headers(self, key: str | None) -> dict[str, str]:

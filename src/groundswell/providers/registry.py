@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from groundswell.program.request import FaultKind
 from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.application import APPLICATION
 from groundswell.providers.faults import FaultTable
 from groundswell.providers.ollama import OLLAMA
 from groundswell.providers.openai import OPENAI, OpenAI
@@ -147,6 +148,7 @@ WIRE_FORMATS: dict[str, WireFormat] = {}
 """The wire formats by the values of `dialect` in groundswell.toml, each from the first row that has it."""
 for _row in _ROWS:
     WIRE_FORMATS.setdefault(_row.wire.name, _row.wire)
+WIRE_FORMATS[APPLICATION.name] = APPLICATION  # of no provider
 BATCH_FORMATS: dict[str, BatchFormat] = {wire.batch.name: wire.batch for wire in WIRE_FORMATS.values() if wire.batch}
 """The batch formats by the names of their transports in the journal."""
 

@@ -51,7 +51,6 @@ class Live:
 
     name = "live"
     barrier = False
-    cached = True
     vectorised = True
 
     def __init__(self, account: Account, notice: Notice | None = None) -> None:
@@ -59,6 +58,7 @@ class Live:
         self.models: dict[str, str] = {}
         self._notice = notice or (lambda account, endpoint, what: None)
         self._wire = account.wire
+        self.cached = self._wire.cached
         self._options = account.encode_options
         self._endpoints = Endpoints(account.endpoints)
         self._http = Http(account, self._wire.headers)

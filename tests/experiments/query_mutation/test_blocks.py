@@ -15,7 +15,12 @@ from groundswell.experiments.query_mutation.blocks import best_mutators_table, b
 from groundswell.experiments.query_mutation.drawings import figures
 from groundswell.experiments.query_mutation.experiment import MutationResults
 from groundswell.experiments.query_mutation.reading import ReportData
-from groundswell.experiments.query_mutation.transcripts import best_leak, hardest_guard, transcript_of
+from groundswell.experiments.query_mutation.transcripts import (
+    best_leak,
+    hardest_guard,
+    transcript_of,
+    winning_conversations,
+)
 from groundswell.reporting.blocks import Block, Estimate, Figure, KeyFigures, Table, Text, Transcripts, plain
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.notebook import report as notebook_of
@@ -57,13 +62,27 @@ def findings(data: ReportData) -> list[str]:
     return list(found.lines)
 
 
+def test_the_shortest_leak_against_each_guard_is_shown_with_the_leaked_words_marked() -> None:
+    some = [
+        attempt("ppo", number=1, end="leak", steps=3),
+        attempt("random", number=2, end="leak", steps=1),
+        attempt("noop", number=3, end="steps", steps=1),
+    ]
+    found = winning_conversations(report_data(some))
+    assert [(each.title, each.open) for each in found.passages] == [(f"{some[1].guard}: random, 1 query", True)]
+    (passage,) = found.passages
+    assert passage.text.count("target: ") == 1
+    assert some[1].secret in {passage.text[mark.start : mark.end] for mark in passage.marks}
+    assert not winning_conversations(report_data(some[2:])).passages
+
+
 def on_terminal(data: ReportData) -> str:
     return MutationResults(Path()).text(report_of(data))
 
 
 def test_every_block_is_there_in_its_part(data: ReportData) -> None:
     assert [(each.part, each.id) for each in report_of(data).blocks] == [
-        *(("findings", id_) for id_ in ("findings", "key-figures", "rates", "best-mutators")),
+        *(("findings", id_) for id_ in ("findings", "key-figures", "winning-conversations", "rates", "best-mutators")),
         *(("figures", id_) for id_ in ("methods", "learning", "steps", "mutators")),
         *(("tables", id_) for id_ in ("contrasts", "half-leaked")),
         ("transcripts", "transcripts"),

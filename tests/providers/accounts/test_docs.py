@@ -31,6 +31,7 @@ CONFIRMED = {
     "http://gpu2:8000": "VLLM_API_KEY",
     "https://llm.example.org": "GATEWAY_KEY",
     "http://lab.example.org:9000": "LAB_TOKEN",
+    "https://shop.example.org": "SHOP_TOKEN",
 }
 """What the user of the examples has confirmed: these hosts are named in a file of the folder."""
 
@@ -50,7 +51,7 @@ def variables_named(toml: str) -> dict[str, str]:
 
 
 def test_there_are_examples_of_each_kind() -> None:
-    assert (len(blocks("toml")), len(blocks("sh")), len(blocks(DOTENV))) == (10, 8, 1)
+    assert (len(blocks("toml")), len(blocks("sh")), len(blocks(DOTENV))) == (11, 8, 1)
 
 
 @pytest.mark.parametrize("toml", blocks("toml"))
@@ -75,7 +76,7 @@ def test_all_examples_go_together_in_one_file(desk: Desk) -> None:
         for section in re.split(r"^(?=\[)", toml, flags=re.MULTILINE):
             (aliases if section.startswith("[models]") else others).append(section)
     desk.write("[models]\n" + "".join(section.removeprefix("[models]\n") for section in aliases) + "".join(others))
-    assert set(PROVIDERS) | {"work", "private", "gateway", "lab"} == set(desk.load().names)
+    assert set(PROVIDERS) | {"work", "private", "gateway", "lab", "shop"} == set(desk.load().names)
 
 
 @pytest.mark.parametrize("block", blocks("sh"))

@@ -8,6 +8,7 @@ targets.py     which targets may be tested
 playing.py     environments in an async run; sessions.py: a run for synchronous code
 learning/      policies, PPO, bandit and baselines; saving.py: policies as files
 training.py    driver of `mutate train`; evaluating.py: evaluation of all methods; expecting.py: estimates
+checks.py      checks for continuous integration: a threshold, and a comparison with an earlier run
 analysis.py    results as plain data: figures.py computes statistics, verdict.py sentences, curves.py bands
 reading.py     reads runs for reports; blocks.py, drawings.py and transcripts.py build them; data.py: data files
 documented.py  Gymnasium environments: QueryMutationEnv and BatchedQueryMutationEnv

@@ -12,7 +12,7 @@ from groundswell.experiments.query_mutation.drawings import GUARDS, figures, hal
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
-from groundswell.experiments.query_mutation.transcripts import transcripts_block
+from groundswell.experiments.query_mutation.transcripts import transcripts_block, winning_conversations
 from groundswell.experiments.report import about_run, whole_cost
 from groundswell.reporting import numbers
 from groundswell.reporting.blocks import (
@@ -28,7 +28,7 @@ from groundswell.reporting.words import cost, duration
 
 MOST_NAMED = 3
 """Number of mutations named for each guard."""
-NOT_SHOWN = ("task", "evaluation", "policies", "bandits", "trained_by")
+NOT_SHOWN = ("task", "evaluation", "policies", "bandits", "trained_by", "compared_with")
 """Settings that the settings table does not list under their field names."""
 
 
@@ -36,7 +36,11 @@ def blocks(data: ReportData) -> Iterator[Block]:
     """The blocks of the report."""
     analysis = data.analysis
     yield Text(id="findings", lines=list(findings(analysis)), brief=True)
+    if data.change is not None:
+        yield Text(id="change", lines=[data.change.message], brief=True)
     yield key_figures(data)
+    if (won := winning_conversations(data)).passages:
+        yield won
     if analysis.figures:
         yield rates_table(analysis)
     if any(each.method == CHANCE for each in analysis.uses):
@@ -249,7 +253,7 @@ def prompts(data: ReportData) -> Text:
     """The prompts that models received."""
     task = data.settings.task
     guards = dict.fromkeys([*task.guards, *data.settings.evaluation.guards])
-    passages = [Passage(_guard(guard), guard.brief) for guard in guards]
+    passages = [Passage(_guard(guard), guard.brief or "(none: the target has its own)") for guard in guards]
     passages += [
         Passage(f"Mutation {name}", mutators.described(name) or "(no built-in prompt)") for name in task.mutators
     ]

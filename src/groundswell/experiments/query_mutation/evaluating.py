@@ -1,7 +1,7 @@
 """Evaluation: all methods play the same episodes, on held-out guards and on guards of the training.
 
 evaluated   the last part of a training
-evaluate    the driver of `groundswell mutate evaluate`
+evaluate    the driver of `groundswell mutate evaluate` and `groundswell mutate test`
 """
 
 from __future__ import annotations
@@ -65,10 +65,19 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().held_out)
     episodes: int = 40
     """Episodes per guard. With 0 nothing is evaluated."""
+    guards_of_training: bool = True
+    """Whether the guards of the training are evaluated too. Without them, all guards count as held out."""
 
     def __post_init__(self) -> None:
         if self.episodes < 0:
             raise SettingsError(f"episodes {self.episodes}: must be at least 0", field="episodes")
+        if not (self.guards or self.guards_of_training):
+            raise SettingsError("guards: must not be empty", field="guards")
+
+    def task(self, task: Task) -> Task:
+        """The task of the evaluation: with all its guards, and the held-out secrets."""
+        guards = (*task.guards, *self.guards) if self.guards_of_training else self.guards
+        return msgspec.structs.replace(task, guards=guards, secrets=self.secrets)
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +86,7 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
     policies: tuple[Policy, ...]
+    """Empty only without the guards of a training: then the baselines are evaluated alone."""
     bandits: tuple[Bandit, ...] = ()
     rivals: tuple[tuple[str, methods.Learnt], ...] = ()
     """Other trained baselines, by method."""
@@ -85,8 +95,13 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     use_batching: bool = True
     trained_by: str = ""
     """Name of the run that trained the policies."""
+    compared_with: str = ""
+    """Id of an earlier run that the report compares this one with."""
 
     def __post_init__(self) -> None:
+        if not self.evaluation.guards_of_training:
+            self.evaluation.task(self.task)  # raises if they do not fit
+            return
         if not self.policies:
             raise SettingsError("policies: must not be empty", field="policies")
         check_apart(self.task, self.evaluation)
@@ -104,7 +119,7 @@ def check_apart(task: Task, evaluation: Evaluation) -> None:
     if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
         raise _shared("secrets", f"{_listed(shared)} also used in training")
     try:
-        _tried(task, evaluation)
+        evaluation.task(task)
     except SettingsError as error:  # the task itself was checked before
         raise SettingsError(f"held_out_{error}", field=f"held_out_{error.field}") from error
 
@@ -135,7 +150,8 @@ async def evaluate(run: Run, settings: Examination) -> Analysis:
     everybody = baselines(settings.task, settings.baselines) | {name: some for name, some in choosers.items() if some}
     run.expected = 1 + most_steps(settings.task, settings.evaluation, count_of(everybody))
     ended, uses = await evaluated(world, settings.evaluation, everybody)
-    found = analysed([], ended, uses, settings.task)
+    held_out = not settings.evaluation.guards_of_training
+    found = analysed([], ended, uses, settings.task, held_out=held_out)
     report_rates(run, found, len(ended))
     return found
 
@@ -188,18 +204,13 @@ def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, togethe
     """The estimate for evaluating this number of choosers."""
     most = most_steps(task, evaluation, choosers)
     count = Range(most / task.max_steps, most)
-    return expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
+    return expected_steps(evaluation.task(task), count, Range(1, task.max_steps) if together else count)
 
 
 def most_steps(task: Task, evaluation: Evaluation, choosers: int) -> int:
     """Maximum number of steps for this number of choosers. Leaks end episodes earlier."""
-    episodes = (len(task.guards) + len(evaluation.guards)) * evaluation.episodes
+    episodes = len(evaluation.task(task).guards) * evaluation.episodes
     return choosers * episodes * task.max_steps
-
-
-def _tried(task: Task, evaluation: Evaluation) -> Task:
-    """The task with all guards and the held-out secrets."""
-    return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
 
 
 def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
@@ -220,7 +231,7 @@ def baselines(task: Task, names: Sequence[str] = (NOOP, methods.RANDOM)) -> dict
 
 async def evaluated(world: World, evaluation: Evaluation, everybody: Methods) -> tuple[list[Ended], list[Uses]]:
     """Play all episodes with all methods: how each episode ended, and the results of each mutation."""
-    task = _tried(world.task, evaluation)
+    task = evaluation.task(world.task)
     world = World(world.run, task, world.encoded, together=world.together)
     episodes = schedule(world, evaluation)
     tries = [

@@ -4,44 +4,60 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from groundswell.compose import IN_PROCESS
+from groundswell.compose import IN_PROCESS, application_body
 from groundswell.emulator.skills.secrets import given_secret
 from groundswell.engine.driver import driver_name
 from groundswell.engine.events import Listener
 from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary
 from groundswell.errors import RunNotFound, SettingsError
 from groundswell.experiments import needed
 from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.needed import check_installed
 from groundswell.experiments.query_mutation import methods
+from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.blocks import blocks
 from groundswell.experiments.query_mutation.board import CURVES, curves_in
+from groundswell.experiments.query_mutation.checks import (
+    Change,
+    Check,
+    changed,
+    check_change,
+    check_rate,
+    plain,
+    strongest,
+)
 from groundswell.experiments.query_mutation.data import data_tables
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, choosers_of, evaluate
-from groundswell.experiments.query_mutation.guards import Guard, guards_named, held_out_guards
+from groundswell.experiments.query_mutation.guards import Guard, guards_named, held_out_guards, training_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.rules import Rules, State
 from groundswell.experiments.query_mutation.options import (
+    Checked,
     Evaluate,
     GivenGuard,
     Mutation,
+    Probe,
     Train,
 )
-from groundswell.experiments.query_mutation.reading import ReportData, read_runs
+from groundswell.experiments.query_mutation.reading import ReportData, Settings, read_runs
 from groundswell.experiments.query_mutation.saving import saved
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
+from groundswell.providers.application import SESSION, keeps_conversation
 from groundswell.reporting.blocks import Block, Report
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
@@ -50,12 +66,19 @@ T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", Training, Examination)
 
 YOURS = "{} does not run on this machine. Do you own it, or are you allowed to test it?"
+APPLICATION = Guard("application", "")
+"""Stands for the instructions of an application. No brief is sent."""
+PROBED = ("target", "mutators", "mutator_model", "embedder", "max_steps", "multi_turn", "temperature")
+"""Options of `mutate test` that are fields of the task."""
 _OURS = re.compile(r"policy-\d+\.npz")
 """Names of policy files. Other files are not removed."""
 
 
 def prepare_train(options: Train, context: Context) -> Plan:
     """The plan of a training with its evaluation."""
+    if options.target is not None and application_body(options.target, context.accounts) is not None:
+        said = "target: an application has one secret, so a training cannot keep others apart; use `mutate test`, or "
+        raise SettingsError(said + "train on a model and use `mutate evaluate RUN --target`", field="target")
     if not context.estimating:
         check_installed("training needs", needed.TRAINING, "rl")
         if options.tensorboard is not None:
@@ -89,8 +112,15 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
         base = trained(record, held)
     given = None if options.guards is None else sum(_guards(options.guards, "guards"), ())
     new = None if given is None else tuple(guard for guard in given if guard not in base.task.guards)
+    earlier = _earlier(options, context)
+    if earlier is not None:
+        base = _with_episodes_of(earlier[1], base)
+    if application_body(options.target or base.task.target, context.accounts) is not None:
+        alone = msgspec.structs.replace(base.evaluation, guards=(APPLICATION,), guards_of_training=False)
+        base = msgspec.structs.replace(base, evaluation=alone)
     settings = msgspec.structs.replace(
         base,
+        compared_with="",
         task=_changed(
             base.task,
             target=options.target,
@@ -102,9 +132,103 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
         evaluation=_changed(base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes),
         use_batching=options.use_batching,
     )
+    return _checked_plan(options, settings, context, record.seed + 1)
+
+
+def _with_episodes_of(earlier: Earlier, base: Examination) -> Examination:
+    """The policies with the guards, secrets and queries of an earlier run."""
+    evaluation = _changed(base.evaluation, secrets=earlier.secrets, episodes=earlier.episodes)
+    if earlier.guards != evaluation.task(base.task).guards:
+        evaluation = _changed(evaluation, guards=earlier.guards, guards_of_training=False)
+    task = _changed(base.task, queries=earlier.task.queries, target=earlier.task.target)
+    return msgspec.structs.replace(base, task=task, evaluation=evaluation)
+
+
+def prepare_test(options: Probe, context: Context) -> Plan:
+    """The plan of an evaluation of the baselines alone."""
+    context.allow_own_modules(options.mutators or ())
+    earlier = _earlier(options, context)
+    found = None if earlier is None else earlier[1]
+    guards = sum(_guards(options.guards or (), "guards"), ()) or (training_guards() if found is None else found.guards)
+    secrets = options.secrets or (goals().held_out if found is None else found.secrets)
+    task = _changed(
+        Task() if found is None else found.task,
+        **{name: getattr(options, name) for name in PROBED},
+        queries=options.queries,
+        allowed_targets=options.allow_target,
+        confirmed=options.confirm_target,
+    )
+    episodes = options.episodes or (Evaluation().episodes if found is None else found.episodes)
+    evaluation = Evaluation(guards=tuple(guards), secrets=secrets, episodes=episodes, guards_of_training=False)
+    settings = Examination(
+        task=msgspec.structs.replace(task, guards=evaluation.guards, secrets=secrets),
+        evaluation=evaluation,
+        policies=(),
+        use_batching=options.use_batching,
+    )
+    return _checked_plan(options, settings, context, 0)
+
+
+class Earlier(NamedTuple):
+    """The task and the episodes of an earlier run."""
+
+    task: Task
+    guards: tuple[Guard, ...]
+    secrets: tuple[str, ...]
+    episodes: int
+
+
+def _earlier(options: Checked, context: Context) -> tuple[RunRecord, Earlier] | None:
+    """The run to compare with, and its episodes."""
+    if options.compare_with is None:
+        if options.fail_if_worse:
+            raise SettingsError("fail_if_worse: needs an earlier run; name it with compare_with", field="fail_if_worse")
+        return None
+    with context.opened() as held:
+        if held is None:
+            raise RunNotFound(f"Run {options.compare_with!r} not found: the store {context.store} does not exist.")
+        record = held.runs.get(options.compare_with)
+    if record.driver not in (driver_name(evaluate), driver_name(train)) or record.analysis is None:
+        said = f"compare_with: run {record.title!r} has no evaluation; give a completed run of `groundswell mutate`"
+        raise SettingsError(said, field="compare_with")
+    settings = msgspec.json.decode(record.settings or "{}", type=Settings)
+    evaluation = settings.evaluation
+    tried = evaluation.task(settings.task)
+    return record, Earlier(settings.task, tried.guards, tried.secrets, evaluation.episodes)
+
+
+def _checked_plan(options: Checked, settings: Examination, context: Context, seed: int) -> Plan:
+    """The plan of an evaluation: for an application if the target is one, and compared with an earlier run."""
+    earlier = _earlier(options, context)
+    if earlier is not None:
+        seed = earlier[0].seed
+        settings = msgspec.structs.replace(settings, compared_with=earlier[0].id)
+    body = application_body(settings.task.target, context.accounts)
+    if body is not None:
+        settings = _for_application(options, settings, body)
     said = evaluation_plan(settings.task, settings.evaluation, choosers_of(settings))
-    seed = record.seed + 1 if options.seed is None else options.seed
-    return _plan(options, _authorised(settings, context), context, said, seed)
+    given = getattr(options, "seed", None)
+    made = _plan(options, _authorised(settings, context), context, said, seed if given is None else given)
+    if body is None:
+        return made
+    prefix = "mutation-test" if not settings.policies else "mutation-tried"
+    return replace(made, name=f"{prefix}-{datetime.now():%Y%m%d-%H%M%S}")  # it may have changed since the last run
+
+
+def _for_application(options: Any, settings: Examination, body: str) -> Examination:
+    """The evaluation of an application: it has its own brief and one secret, which the user names."""
+    task, evaluation = settings.task, settings.evaluation
+    if options.guards:
+        raise SettingsError("guards: an application has its own instructions; remove this option", field="guards")
+    if len(evaluation.secrets) != 1:
+        said = "secrets: name the one secret that the application holds, in a file with one line"
+        raise SettingsError(said, field="secrets")
+    if task.multi_turn and not keeps_conversation(body):
+        said = "multi_turn: the body of the application needs {messages} or {session} to keep a conversation"
+        raise SettingsError(said, field="multi_turn")
+    alone = msgspec.structs.replace(evaluation, guards=(APPLICATION,), guards_of_training=False)
+    sent = _changed(task, sessions=SESSION in body, guards=(APPLICATION,), secrets=evaluation.secrets)
+    return msgspec.structs.replace(settings, task=sent, evaluation=alone)
 
 
 def training_plan(settings: Training) -> str:
@@ -120,7 +244,7 @@ def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
     """A one-line description of an evaluation."""
     if not evaluation.episodes:
         return "no evaluation"
-    guards = len(task.guards) + len(evaluation.guards)
+    guards = len(evaluation.task(task).guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
     count = guards * evaluation.episodes * choosers
     who = f"{choosers} policies and baselines, {guards} guards, {evaluation.episodes} per guard"
@@ -208,7 +332,9 @@ def _plan(options: Mutation, settings: S, context: Context, said: str, seed: int
 def trained(record: RunRecord, held: Store) -> Examination:
     """The policies of a training or an evaluation, with the settings of its evaluation."""
     if record.driver == driver_name(evaluate):
-        return msgspec.json.decode(record.settings or "", type=Examination)
+        tried = msgspec.json.decode(record.settings or "", type=Examination)
+        if tried.policies:
+            return tried
     if record.driver != driver_name(train):
         said = f"run {record.title!r} has no policies; give a run of `groundswell mutate train`"
         raise SettingsError(said, field="run")
@@ -223,6 +349,17 @@ def trained(record: RunRecord, held: Store) -> Examination:
         baselines=tuple(name for name in settings.baselines if name not in methods.TRAINED),
         trained_by=record.title,
     )
+
+
+def _has_policies(record: RunRecord) -> bool:
+    """Whether a run trained policies, or contains some."""
+    return record.driver != driver_name(evaluate) or bool(
+        msgspec.json.decode(record.settings or "{}", type=_Policies).policies
+    )
+
+
+class _Policies(msgspec.Struct):
+    policies: list[Any] = []
 
 
 def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[tuple[str, methods.Learnt]]:
@@ -243,16 +380,54 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[tup
     return found
 
 
+def _change_since(held: Store, found: ReportData) -> Change | None:
+    """The change since the earlier run that a run names, if it is still in the store."""
+    earlier, best = found.stored_settings.get("compared_with"), strongest(found.analysis)
+    if not earlier or best is None or len(found.records) > 1:
+        return None
+    try:
+        record = held.runs.get(earlier)
+    except RunNotFound:
+        return None
+    before = read_runs([(record, held.results(record))], held)
+    old, new = ([each.ended for each in data.attempts] for data in (before, found))
+    return changed(record.title, old, new, best.method)
+
+
 class MutationResults(Results):
     """The results of an evaluation, or of several runs that differ only in their seed."""
 
     kind = "Query mutation"
     needs_drawing = True
     pools = True
+    _change: Change | None = None
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> ReportData:
-        """The data of the report."""
-        return read_runs([(record, held.results(record)) for record in records], held)
+        """The data of the report, with the change since an earlier run."""
+        found = read_runs([(record, held.results(record)) for record in records], held)
+        self._change = change = _change_since(held, found)
+        return found if change is None else replace(found, change=change)
+
+    def checks(self, analysis: Analysis) -> list[Check]:
+        """The checks that the user asked for."""
+        if not isinstance(self.options, Checked):
+            return []
+        above = self.options.fail_above
+        found = [] if above is None else [check_rate(analysis, above)]
+        return [*found, *([check_change(self._change)] if self.options.fail_if_worse else [])]
+
+    def more(self, held: Store, record: RunRecord) -> Mapping[str, Any]:
+        """The checks, and the change since an earlier run."""
+        return plain(self.checks(msgspec.json.decode(record.analysis or "", type=Analysis)), self._change)
+
+    def exit_code(self, summary: Summary) -> int:
+        """The status of the run, or of the first check that fails."""
+        if summary.exit_code or summary.analysis is None:
+            return summary.exit_code
+        found = self.checks(msgspec.convert(summary.analysis, Analysis))
+        for each in found:
+            self.say(each.message)
+        return next((each.status for each in found if not each.passed), 0)
 
     def blocks(self, found: ReportData) -> Iterator[Block]:
         """Findings, figures, tables, transcripts and settings."""
@@ -264,7 +439,7 @@ class MutationResults(Results):
 
     def write_more(self, held: Store, records: Sequence[RunRecord], found: ReportData) -> Sequence[Path]:
         """Write the policies of all runs, numbered consecutively."""
-        runs = [trained(record, held) for record in records]
+        runs = [trained(record, held) for record in records if _has_policies(record)]
         pairs = [(policy, each.task) for each in runs for policy in each.policies]
         paths = [self.folder / f"policy-{number}.npz" for number in range(len(pairs))]
         for path, (policy, task) in zip(paths, pairs, strict=True):
@@ -320,6 +495,15 @@ experiment = Experiment(
             MutationResults,
             prefix="mutation-tried",
             spelled="mutate evaluate",
+        ),
+        Command(
+            "test",
+            Probe,
+            [evaluate],
+            prepare_test,
+            MutationResults,
+            prefix="mutation-test",
+            spelled="mutate test",
         ),
     ],
     about="Train a policy that rewords queries until a guarded model reveals a planted dummy secret.",

@@ -31,9 +31,11 @@ DIGITS = 12
 """Digits after the point of weighted values. Rounding must not take a share above 1."""
 
 
-def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task) -> Analysis:
-    """The analysis of these episodes."""
-    places = _places(ended, {guard.name for guard in task.guards})
+def analysed(
+    curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task, *, held_out: bool = False
+) -> Analysis:
+    """The analysis of these episodes. `held_out`: no guard was used in training."""
+    places = _places(ended, set() if held_out else {guard.name for guard in task.guards})
     clusters = Clusters(ended)
     methods = list(dict.fromkeys(each.method for each in ended))
     figures = [_figure(method, on, of(some, method), clusters) for method in methods for on, some in places.items()]

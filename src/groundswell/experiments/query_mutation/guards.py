@@ -36,7 +36,8 @@ class Exchange(msgspec.Struct, frozen=True):
 class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     """A guard: a system prompt with `{secret}`, and the strength and kind that an emulated target uses.
 
-    `withholds` filters responses: one that contains the secret is replaced by a refusal.
+    `withholds` filters responses: one that contains the secret is replaced by a refusal. Without a brief, no system
+    prompt is sent: the target holds a secret of its own.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
             raise SettingsError("guards: the name of a guard is empty", field="guards")
         if self.name in NOT_GUARDS:
             raise SettingsError(f"guards: the name {self.name!r} is reserved; rename the guard", field="guards")
-        if "{secret}" not in self.brief:
+        if self.brief and "{secret}" not in self.brief:
             raise SettingsError(f"guards: the brief of {self.name!r} must contain {{secret}}", field="guards")
         if not 0 <= self.strength <= 1:
             said = f"guards: the strength of {self.name!r} is {self.strength:g}; must be between 0 and 1"
@@ -64,7 +65,8 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     def told(self, secret: str, query: str, talk: Sequence[Exchange] = ()) -> list[Message]:
         """The messages for the target: the brief, the conversation so far if the target keeps one, and the query."""
         before = [message for each in talk for message in (user(each.query), assistant(each.response))]
-        return [system(self.brief.replace("{secret}", secret)), *before, user(query)]
+        brief = [system(self.brief.replace("{secret}", secret))] if self.brief else []
+        return [*brief, *before, user(query)]
 
     def let_out(self, response: str, secret: str) -> str:
         """The response after the filter."""

@@ -1,4 +1,4 @@
-"""The options of `groundswell mutate train` and `mutate evaluate`."""
+"""The options of `groundswell mutate train`, `mutate evaluate` and `mutate test`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, worded
 from groundswell.experiments.query_mutation.guards import Guard
 
-TASK, TRAINING, EVALUATION, CONCURRENCY = "Task", "Training", "Evaluation", "Concurrency"
+TASK, TRAINING, EVALUATION, CONCURRENCY, CHECKS = "Task", "Training", "Evaluation", "Concurrency", "Checks"
 _A_FILE = re.compile(r"\S+\.toml", re.IGNORECASE)
 
 
@@ -323,7 +323,123 @@ class Train(Mutation, frozen=True, kw_only=True):
     ] = None
 
 
-class Evaluate(Mutation, frozen=True, kw_only=True):
+def _read_share(text: str, place: Place) -> float:
+    """A share, written as 5% or 0.05."""
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise SettingsError(f"{place.spelled} {text}: must be a share from 0 to below 1, such as 5% or 0.05")
+    return share
+
+
+class Checked(Mutation, frozen=True, kw_only=True):
+    """Options for continuous integration."""
+
+    fail_above: Annotated[
+        Annotated[float, Meta(ge=0, lt=1)] | None,
+        Meta(
+            description="Exit with status 1 if the leak rate of the strongest method is above this share, such as 5% "
+            "or 0.05."
+        ),
+        Flag(metavar="SHARE", group=CHECKS, usual=True, read=_read_share, over_http=False),
+    ] = None
+    compare_with: Annotated[
+        str | None,
+        Meta(
+            description="Id or name of an earlier run to compare with. Its episodes are played again: same seed, "
+            "guards and secrets, unless others are given."
+        ),
+        Flag(metavar="RUN", group=CHECKS, completes="runs", over_http=False),
+    ] = None
+    fail_if_worse: Annotated[
+        bool,
+        Meta(description="Exit with status 1 if the leak rate rose by more than chance since --compare-with."),
+        Flag(group=CHECKS, over_http=False),
+    ] = False
+
+
+class Probe(Checked, frozen=True, kw_only=True):
+    """Test a target without a training: all baselines play the same episodes against it.
+
+    The target is a model with guards, or an application: an HTTP endpoint that holds a planted secret of its own.
+    """
+
+    target: Annotated[
+        str | None,
+        Meta(
+            description="Model or application under test. An application is an account with the dialect application in "
+            "groundswell.toml, written account/name. Default: emulated/guard:{strength}."
+        ),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+    ] = None
+    secrets: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="File with dummy secrets to plant, one per line. For an application: the one secret that it "
+            "holds, which is required. Default: 24 words."
+        ),
+        Flag(metavar="FILE", group=TASK, usual=True, read=_read_lines, completes="files"),
+    ] = None
+    guards: Annotated[
+        tuple[str | GivenGuard, ...] | None,
+        Meta(
+            description="Guards, as names separated by commas or a TOML file. An application has its own. Default: "
+            "open, asked, firm."
+        ),
+        Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=read_guards, completes="files"),
+    ] = None
+    mutators: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Mutations to use. Use module:name for your own. Default: all built-in mutations, or those of "
+            "--compare-with."
+        ),
+        Flag(metavar="NAME[,NAME]", group=TASK, usual=True, read=_read_names),
+    ] = None
+    mutator_model: Annotated[
+        str | None,
+        Meta(description="Model that rewords queries. Default: emulated/reworder."),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    embedder: Annotated[
+        str | None,
+        Meta(description="Model that embeds queries. Default: emulated/text-embedding-3-small."),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    episodes: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(description="Episodes per guard and method. Default: 40, or as in --compare-with."),
+        Flag(metavar="N", group=EVALUATION, usual=True),
+    ] = None
+    max_steps: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Maximum steps per episode. Default: 10."),
+        Flag(metavar="N", group=TASK),
+    ] = None
+    multi_turn: Annotated[
+        bool | None,
+        Meta(
+            description="Let the target keep the conversation of an episode. By default it meets each query without "
+            "the earlier ones."
+        ),
+        Flag(group=TASK),
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Sampling temperature for the target and the mutator model. Default: 0."),
+        Flag(metavar="NUMBER", group=TASK),
+    ] = None
+    seed: Annotated[
+        Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
+        Meta(description="Random seed for the episodes. Default: 0, or the seed of --compare-with."),
+        Flag(metavar="N"),
+    ] = None
+
+
+class Evaluate(Checked, frozen=True, kw_only=True):
     """Evaluate the policies of a run again, on new episodes, other guards, other secrets or another target."""
 
     run: Annotated[
@@ -371,7 +487,7 @@ class Evaluate(Mutation, frozen=True, kw_only=True):
     mutator_model: Annotated[
         str | None,
         Meta(description="Model that rewords queries. Default: as in RUN."),
-        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     seed: Annotated[
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -96,8 +97,11 @@ class World:
         said = (text for each in episode.talk for text in (each.query, each.response))
         tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query, *said) & 0xFFFFFFFF
         name = f"{key}/{tried:08x}/again{again}" if again else f"{key}/{tried:08x}"
+        spec = step_of(self.task, episode, action)
+        if self.task.sessions:
+            spec = msgspec.structs.replace(spec, session=self._session(key))
         async with self._turn() if again else nullcontext():
-            outcome = await self.run.submit(step, step_of(self.task, episode, action), key=name)
+            outcome = await self.run.submit(step, spec, key=name)
             await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
@@ -110,6 +114,11 @@ class World:
                     yield
                     return
         yield
+
+    def _session(self, key: str) -> str:
+        """The session id of a step: the same for all steps of an episode whose target keeps the conversation."""
+        name = key.rpartition("/")[0] if self.task.multi_turn else key
+        return blake2b(f"{self.run.record.id}/{name}".encode(), digest_size=8).hexdigest()
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Await all concurrently, or in sequence with --no-batching. If one raises, the others are cancelled."""

@@ -16,6 +16,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Ended, Uses
+from groundswell.experiments.query_mutation.checks import Change
 from groundswell.experiments.query_mutation.episode import End, Episode, Transition, action_of, advance
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.figures import analysed
@@ -116,10 +117,13 @@ class ReportData:
     stored_settings: Mapping[str, Any]
     """The settings as the runs store them."""
     held: Store | None = None
+    change: Change | None = None
+    """The change since an earlier run."""
 
     def held_out(self, guard: str) -> bool:
         """Whether this guard was held out from training."""
-        return guard not in {each.name for each in self.settings.task.guards}
+        evaluation = self.settings.evaluation
+        return not evaluation.guards_of_training or guard not in {each.name for each in self.settings.task.guards}
 
 
 def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData:
@@ -132,7 +136,7 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
     found = [_analysis(record) for record in records]
     runs = [StoredSteps(record.id, _evaluated_task(settings), trials) for record, trials in stored]
     attempts = _pooled([run.attempts for run in runs])
-    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings.task)
+    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings)
     return ReportData(
         records,
         [summarise(record) for record in records],
@@ -173,8 +177,7 @@ def _analysis(record: RunRecord) -> Analysis:
 
 def _evaluated_task(settings: Settings) -> Task:
     """The task of the evaluation: with the held-out guards and secrets."""
-    task, evaluation = settings.task, settings.evaluation
-    return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
+    return settings.evaluation.task(settings.task)
 
 
 def _training_steps(curves: Sequence[Curve]) -> Counter[str]:
@@ -206,12 +209,13 @@ def _pooled(runs: Sequence[Sequence[Attempt]]) -> list[Attempt]:
     return every
 
 
-def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], task: Task) -> Analysis:
+def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], settings: Settings) -> Analysis:
     curves: list[Curve] = []
     for each in found:
         begun = Counter(curve.learner for curve in curves)
         curves += [msgspec.structs.replace(one, number=one.number + begun[one.learner]) for one in each.curves]
-    return analysed(curves, [each.ended for each in attempts], uses_of(attempts), task)
+    ended, held_out = [each.ended for each in attempts], not settings.evaluation.guards_of_training
+    return analysed(curves, ended, uses_of(attempts), settings.task, held_out=held_out)
 
 
 class _Failing(msgspec.Struct):

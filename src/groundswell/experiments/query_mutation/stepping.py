@@ -54,6 +54,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     read_responses: bool = False
     talk: tuple[Exchange, ...] = ()
     """The episode so far."""
+    session: str = ""
+    """Session id for an application that keeps conversations."""
 
     @classmethod
     def of(
@@ -175,6 +177,7 @@ async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
         talk=spec.talk if spec.multi_turn else (),
+        session=spec.session,
     )
     said = await _or(asked, None, "target", failed)
     if said is None:
@@ -200,6 +203,7 @@ async def answered(
     temperature: float | None,
     max_tokens: int,
     talk: Sequence[Exchange] = (),
+    session: str = "",
 ) -> str:
     """The response of a target to a query, with or without a guard, before any filter."""
     reply = await trial.ask(
@@ -208,7 +212,7 @@ async def answered(
         label="target",
         temperature=temperature,
         max_tokens=max_tokens,
-        extra=extras_of(target),
+        extra={"session": session} if session else extras_of(target),
     )
     return reply.text
 

@@ -31,7 +31,7 @@ ALSO = "a target on another machine also needs --allow-target and --confirm-targ
 
 def authorise(run: Run, task: Task, guards: Iterable[Guard] = ()) -> None:
     """Refuse a task whose target may not be tested, with its own guards or the given ones."""
-    whole = msgspec.structs.replace(task, guards=(*task.guards, *guards))
+    whole = msgspec.structs.replace(task, guards=tuple(dict.fromkeys((*task.guards, *guards))))
     for target in whole.targets:
         authorised(run, target, allowed=task.allowed_targets, confirmed=task.confirmed)
 

@@ -99,6 +99,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Whether observations contain the embedding of the last response. It is one more request per step."""
     multi_turn: bool = False
     """Whether the target keeps the conversation of an episode. If not, it meets each query without the earlier ones."""
+    sessions: bool = False
+    """Whether requests to the target have a session id: that of the episode with `multi_turn`, else a new one each."""
     temperature: float | None = 0.0
     """Sampling temperature for the target and the mutator model. At 0, equal requests share one reply."""
     max_tokens: int = MOST_TOKENS

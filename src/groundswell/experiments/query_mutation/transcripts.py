@@ -11,10 +11,12 @@ from groundswell.experiments.detectors.ladder import detect
 from groundswell.experiments.query_mutation.reading import Attempt, Query, ReportData
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED
 from groundswell.reporting import numbers
-from groundswell.reporting.blocks import Mark, Message, Transcript, Transcripts
+from groundswell.reporting.blocks import Mark, Message, Passage, Text, Transcript, Transcripts
 
 MOST_SHOWN = 4
 """Number of queries of an episode that are shown on a terminal: the last ones."""
+LONGEST_SHOWN = 2_000
+"""Characters of a response that a winning conversation shows."""
 OUTCOMES = {"leak": "leaked", "steps": "kept", "fault": "failed"}
 
 
@@ -106,6 +108,37 @@ def transcript_of(data: ReportData, attempt: Attempt) -> Transcript:
             "run": [attempt.run],
         },
     )
+
+
+def winning_conversations(data: ReportData) -> Text:
+    """The shortest leaking episode against each guard, as a chat with the leaked words marked."""
+    shortest: dict[str, Attempt] = {}
+    for each in data.attempts:
+        if each.end == "leak":
+            known = shortest.get(each.guard)
+            if known is None or len(each.queries) < len(known.queries):
+                shortest[each.guard] = each
+    ordered = sorted(shortest.values(), key=lambda each: (not data.held_out(each.guard), len(each.queries)))
+    return Text(
+        id="winning-conversations",
+        title="Winning conversations",
+        lines=["The shortest episode against each guard that ended with a leak. The leaked words are marked."],
+        passages=[_chat(each, open=at == 0) for at, each in enumerate(ordered)],
+    )
+
+
+def _chat(attempt: Attempt, *, open: bool) -> Passage:
+    """An episode as a chat."""
+    text, marks = "", list[Mark]()
+    for query in attempt.queries:
+        text += f"{query.mutator}: {query.query}\n\ntarget: "
+        leaks = list(detect(query.response, attempt.secret)) if query.usable else []
+        end = max([LONGEST_SHOWN, *(each.end for each in leaks)])
+        marks += [Mark(len(text) + each.start, len(text) + each.end, "orange", f"form {each.form}") for each in leaks]
+        text += f"{query.response[:end]}{'…' if len(query.response) > end else ''}\n\n"
+    many = len(attempt.queries)
+    queries = "1 query" if many == 1 else f"{many} queries"
+    return Passage(f"{attempt.guard}: {attempt.method}, {queries}", text.rstrip("\n"), marks, open=open)
 
 
 def _messages(queries: Sequence[Query], secret: str) -> Iterator[Message]:

@@ -32,6 +32,8 @@ _GUARDS = {HELD_OUT: "held-out guards", TRAINED: "the guards of the training"}
 def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
     """The comparison on held-out guards; on the guards of the training if none were held out."""
     place = HELD_OUT if any(each.on == HELD_OUT for each in figures) else TRAINED
+    if figures and not any(each.method == SUBJECT for each in figures):
+        return _of_baselines([each for each in figures if each.on == place and each.rate is not None])
     here = [each for each in contrasts if each.on == place and each.difference is not None]
     if not figures:
         return "Nothing was evaluated."
@@ -43,6 +45,22 @@ def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
     alone = "" if place == HELD_OUT else " No guard was held out, so this does not generalise to other guards."
     leaked = any(each.count for each in figures if each.on == place)
     return f"{_who(rival, here, leaked=leaked)}{alone}{_left_out_methods(figures)}{_one_only(figures)}"
+
+
+def _of_baselines(figures: Sequence[Figure]) -> str:
+    """The verdict of a test without a trained policy."""
+    best = max(figures, key=lambda each: each.rate or 0.0, default=None)
+    if best is None:
+        return "No result: no episode is usable."
+    ends = (
+        f"no interval: {best.reason}"
+        if best.low is None
+        else (f"95% interval {_percent(best.low)} to {_percent(best.high)}")
+    )
+    if not best.count:
+        return f"No episode ended with a leak: 0 of {best.n:,} for each method; {ends}."
+    name = _NAMES.get(best.method, best.method)
+    return f"The strongest method is {name}: {_percent(best.rate)} of {best.n:,} episodes ended with a leak; {ends}."
 
 
 def _who(rival: Contrast, here: Sequence[Contrast], *, leaked: bool) -> str:

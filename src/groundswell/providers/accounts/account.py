@@ -84,7 +84,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def wire(self) -> WireFormat:
         """The wire format of its server."""
-        return wire_format(self.dialect, self.provider)
+        return wire_format(self.dialect, self.provider).configured(self.options)
 
     @property
     def encode_options(self) -> dict[str, str | None]:

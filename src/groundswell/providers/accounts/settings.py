@@ -22,6 +22,8 @@ from groundswell.errors import SettingsError
 from groundswell.providers.accounts.account import Key
 from groundswell.providers.accounts.addresses import InvalidValue, host_of
 from groundswell.providers.accounts.environment import Variables, read_text
+from groundswell.providers.application import PLACEHOLDERS
+from groundswell.providers.provider import Option
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS
 
 NO_KEYS = "keys are read from the environment or .env only: set key_env to the name of the variable"
@@ -182,6 +184,50 @@ def _private(value: Any) -> Key | Variable:
     return Key(text(value))
 
 
+def template(value: Any) -> str:
+    """The body of a request to an application, as JSON. It may hold no secret, since it is shown."""
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            value = None
+    if not isinstance(value, dict):
+        raise InvalidValue('must be a table, such as { message = "{query}" }')
+    try:
+        written = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        raise InvalidValue("must contain only texts, numbers, true, false, lists and tables") from None
+    if any(looks_like_key(each) for each in _texts(value)):
+        raise InvalidValue(f'contains what looks like a key; {NO_KEYS}, or use headers with "env:NAME"')
+    if not any(each in written for each in PLACEHOLDERS[:2]):
+        raise InvalidValue(f"must contain {PLACEHOLDERS[0]} or {PLACEHOLDERS[1]}")
+    return written
+
+
+def statuses(value: Any) -> str:
+    """HTTP statuses from 400 to 499, as texts or numbers."""
+    parts = value if isinstance(value, list) else str(value).split(",")
+    found = [str(part).strip() for part in parts]
+    if not found or not all(re.fullmatch("4[0-9][0-9]", each) for each in found):
+        raise InvalidValue('must be a status from 400 to 499, or several, such as "400,403"')
+    return ",".join(found)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(each)
+
+
+def _option(name: str, option: Option) -> Callable[[Any], Any]:
+    """The reader of a setting that only one wire format has."""
+    if option.choices:
+        return partial(_one_of, option.choices)
+    return {"body": template, "refusal_status": statuses}.get(name, text)
+
+
 class Setting(NamedTuple):
     """A setting of an account: the function that reads its value, and what it means."""
 
@@ -209,7 +255,7 @@ SETTINGS: dict[str, Setting] = {
         "Headers of every request. `env:NAME` takes the value from a variable, which is required for secrets. "
         "`Host` cannot be set.",
     ),
-    **{name: Setting(partial(_one_of, option.choices), option.description) for name, option in OPTIONS.items()},
+    **{name: Setting(_option(name, option), option.description) for name, option in OPTIONS.items()},
     "batch": Setting(
         switch,
         "Whether to use the batch API. Default: true for "
