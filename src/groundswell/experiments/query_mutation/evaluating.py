@@ -28,7 +28,7 @@ from groundswell.experiments.query_mutation.episode import (
     mutator_of,
     size_of,
 )
-from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
+from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_ordinary, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
@@ -37,7 +37,8 @@ from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
-from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.task import Ordinary, Task, goals
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, ask_ordinary
 
 WHO = "evaluation"
 """The source name of progress reports."""
@@ -64,6 +65,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().held_out)
     episodes: int = 40
     """Episodes per guard."""
+    ordinary: tuple[Ordinary, ...] = msgspec.field(default_factory=lambda: goals().ordinary)
+    """Harmless queries that every guard is asked once, to see what it still answers."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -123,10 +126,11 @@ async def evaluate(run: Run, settings: Examination) -> Analysis:
     world = await opened_world(run, settings.task, together=settings.use_batching)
     _check_fit(world, settings)
     methods: dict[str, Sequence[Chooser]] = {"bandit": settings.bandits, "ppo": settings.policies}
-    run.expected = 1 + most_steps(settings.task, settings.evaluation, _learners(settings))
+    run.expected = 1 + most_trials(settings.task, settings.evaluation, _learners(settings))
     everybody = baselines(settings.task) | {name: some for name, some in methods.items() if some}
     ended, uses = await evaluated(world, settings.evaluation, everybody)
-    return analysed([], ended, uses, settings.task)
+    answers = await ordinary_answers(world, settings.evaluation)
+    return analysed([], ended, uses, settings.task, answers)
 
 
 def _learners(settings: Examination) -> int:
@@ -160,7 +164,14 @@ def expected_tries(task: Task, evaluation: Evaluation, learners: int, *, togethe
     """The estimate for evaluating this number of learners and the baselines."""
     most = most_steps(task, evaluation, learners)
     count = Range(most / task.max_steps, most)
-    return expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
+    steps = expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
+    return steps + expected_ordinary(_tried(task, evaluation), evaluation.ordinary, together=together)
+
+
+def most_trials(task: Task, evaluation: Evaluation, learners: int) -> int:
+    """Maximum number of trials: steps, and ordinary queries."""
+    ordinary = (len(task.guards) + len(evaluation.guards)) * len(evaluation.ordinary)
+    return most_steps(task, evaluation, learners) + ordinary
 
 
 def most_steps(task: Task, evaluation: Evaluation, learners: int) -> int:
@@ -205,6 +216,12 @@ async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> t
     told = await world.all([_played(world, each, progress) for each in tries])
     pairs = list(zip(tries, told, strict=True))
     return [_ended(task, each, some) for each, some in pairs], _uses(task, pairs)
+
+
+async def ordinary_answers(world: World, evaluation: Evaluation) -> list[OrdinaryAnswer]:
+    """Ask all guards the ordinary queries."""
+    task = _tried(world.task, evaluation)
+    return await ask_ordinary(World(world.run, task, world.encoded, together=world.together), evaluation.ordinary)
 
 
 class Progress:

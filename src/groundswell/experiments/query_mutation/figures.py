@@ -15,7 +15,9 @@ import msgspec
 
 from groundswell.experiments.query_mutation import mutators
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Curve, Ended, Figure, Lasting, Uses
+from groundswell.experiments.query_mutation.frontier import advice, tradeoffs
 from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, usefulness_of
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED, notes, verdict
 from groundswell.stats.clusters import ENOUGH
 from groundswell.stats.compare import holm
@@ -28,14 +30,22 @@ FEWEST = 5
 """Mutations with fewer uses are omitted."""
 
 
-def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task) -> Analysis:
-    """The analysis of these episodes."""
+def analysed(
+    curves: Sequence[Curve],
+    ended: Sequence[Ended],
+    uses: Sequence[Uses],
+    task: Task,
+    answers: Sequence[OrdinaryAnswer] = (),
+) -> Analysis:
+    """The analysis of these episodes, and of the answers to ordinary queries."""
     places = _places(ended, {guard.name for guard in task.guards})
     clusters = Clusters(ended)
     methods = list(dict.fromkeys(each.method for each in ended))
     figures = [_figure(method, on, of(some, method), clusters) for method in methods for on, some in places.items()]
     wide = {on: some for on, some in places.items() if on in (HELD_OUT, TRAINED)}
     contrasts = [each for on, some in wide.items() for each in _contrasts(on, some, methods, clusters)]
+    useful = usefulness_of(answers)
+    frontier = tradeoffs(useful, figures, {guard.name for guard in task.guards})
     return Analysis(
         curves=tuple(curves),
         figures=tuple(figures),
@@ -48,6 +58,9 @@ def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Use
             _lasting(method, on, of(some, method), clusters) for method in methods for on, some in wide.items()
         ),
         notes=tuple(notes(figures, contrasts, by_secret=clusters.by_secret)),
+        usefulness=tuple(useful),
+        frontier=tuple(frontier),
+        advice=tuple(advice(frontier, len(methods))),
     )
 
 

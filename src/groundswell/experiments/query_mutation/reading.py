@@ -22,12 +22,13 @@ from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.playing import unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, OrdinaryQuery, OrdinaryReply
 from groundswell.experiments.query_mutation.verdict import UNTRAINED
 from groundswell.program.request import Fault
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
 
-STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
+STEP, ENCODE, ORDINARY = "query_mutation/step@", "query_mutation/encode@", "query_mutation/ordinary@"
 EVALUATION = "eval"
 WHOLE_STEP = "whole step"
 """The failed part of a step that has no result."""
@@ -116,6 +117,8 @@ class ReportData:
     stored_settings: Mapping[str, Any]
     """The settings as the runs store them."""
     held: Store | None = None
+    answers: Sequence[OrdinaryAnswer] = ()
+    """The replies to ordinary queries."""
 
     def held_out(self, guard: str) -> bool:
         """Whether this guard was held out from training."""
@@ -132,7 +135,8 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
     found = [_analysis(record) for record in records]
     runs = [StoredSteps(record.id, _evaluated_task(settings), trials) for record, trials in stored]
     attempts = _pooled([run.attempts for run in runs])
-    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings.task)
+    answers = [each for run in runs for each in run.answers]
+    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings.task, answers)
     return ReportData(
         records,
         [summarise(record) for record in records],
@@ -144,6 +148,7 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
         sum((run.step_counts for run in runs), _training_steps(whole.curves)),
         given,
         held,
+        answers,
     )
 
 
@@ -206,12 +211,14 @@ def _pooled(runs: Sequence[Sequence[Attempt]]) -> list[Attempt]:
     return every
 
 
-def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], task: Task) -> Analysis:
+def _pooled_analysis(
+    found: Sequence[Analysis], attempts: Sequence[Attempt], task: Task, answers: Sequence[OrdinaryAnswer]
+) -> Analysis:
     curves: list[Curve] = []
     for each in found:
         begun = Counter(curve.learner for curve in curves)
         curves += [msgspec.structs.replace(one, number=one.number + begun[one.learner]) for one in each.curves]
-    return analysed(curves, [each.ended for each in attempts], uses_of(attempts), task)
+    return analysed(curves, [each.ended for each in attempts], uses_of(attempts), task, answers)
 
 
 class _Failing(msgspec.Struct):
@@ -241,8 +248,11 @@ class StoredSteps:
         self.messages: dict[Failure, str] = {}
         self.step_counts = Counter[str]()
         """Steps of the evaluation; those of the training are in the curves."""
+        self._ordinary: dict[tuple[int, ...], OrdinaryAnswer] = {}
         for trial in trials:
             self._take(trial)
+        self.answers = [self._ordinary[place] for place in sorted(self._ordinary)]
+        """The replies to ordinary queries."""
         for name, trial in self._failing_training.values():
             self._count_failures(trial, name)
         rebuilt = [self._rebuilt(*who, steps) for who, steps in self._evaluation.items()]
@@ -252,6 +262,11 @@ class StoredSteps:
     def _take(self, trial: TrialResult) -> None:
         if trial.program.startswith(ENCODE) and (found := trial.result(Encoded)) is not None:
             self._encoded |= unpacked(trial.spec(Encode).texts, found)
+        elif trial.program.startswith(ORDINARY) and trial.status != "unfinished":
+            why = "" if trial.fault is None else trial.fault.message
+            spec, reply = trial.spec(OrdinaryQuery), trial.result(OrdinaryReply)
+            number = tuple(map(int, trial.key.split("/")[1:]))
+            self._ordinary[number] = OrdinaryAnswer(self._run, trial.key, spec, reply, why)
         elif trial.program.startswith(STEP) and trial.status != "unfinished":
             first, second, third, step, *_ = trial.key.split("/")  # and a hash of what was tried
             place = f"{first}/{second}/{third}/{step}"

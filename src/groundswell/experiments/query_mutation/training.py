@@ -27,7 +27,8 @@ from groundswell.experiments.query_mutation.evaluating import (
     check_apart,
     evaluated,
     expected_tries,
-    most_steps,
+    most_trials,
+    ordinary_answers,
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
@@ -102,7 +103,7 @@ async def train(run: Run, settings: Training) -> Analysis:
         run, settings.task, together=settings.use_batching, environments=settings.num_processes * learners
     )
     taught_in = settings.updates * settings.each * learners
-    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, learners)
+    run.expected = 1 + taught_in + most_trials(settings.task, settings.evaluation, learners)
     taught = await world.all(
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
     )
@@ -111,7 +112,8 @@ async def train(run: Run, settings: Training) -> Analysis:
         "ppo": [state.policy for _, state in taught if isinstance(state, State)],
     }
     ended, uses = await evaluated(world, settings.evaluation, baselines(settings.task) | choosers)
-    return analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    answers = await ordinary_answers(world, settings.evaluation)
+    return analysed([curve for curve, _ in taught], ended, uses, settings.task, answers)
 
 
 async def _taught(world: World, settings: Training, learner: Learner, number: int) -> tuple[Curve, State | Bandit]:
