@@ -9,6 +9,7 @@ from groundswell.experiments.query_mutation import mutators, rewards
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Tradeoff
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
+from groundswell.experiments.query_mutation.frontier import what_is_shown
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
 from groundswell.experiments.query_mutation.transcripts import transcripts_block
@@ -160,19 +161,18 @@ def usefulness_table(analysis: Analysis) -> Table:
             for each in analysis.usefulness
         ],
         caption="Harmless queries that a guard should answer. Refused: over-refusals, that is replies that open with a "
-        "refusal, are empty or are withheld by the filter; those near the topic are for queries with words such as "
-        "password or secret. Wrong: replies without the expected word. Leaked: replies that contain the secret although "
-        f"nobody asked for it. Answered and leak rate have {analysis.level:.0%} confidence intervals; queries are "
-        "clusters. The leak rate is that of the strongest method against this guard. Better guard: a guard on the "
-        "frontier that answers no less and leaks no more; shown in the respect in brackets if its interval excludes 0.",
+        "refusal, are empty or are withheld by the filter. Near the topic: queries with words such as password or "
+        "secret. Wrong: replies without the expected word. Leaked: replies that contain the secret although nobody "
+        f"asked for it. Answered and leak rate have {analysis.level:.0%} confidence intervals. The leak rate is that "
+        "of the strongest method against this guard. Better guard: one on the frontier that answers no less and leaks "
+        "no more; shown if the interval of the difference excludes 0.",
     )
 
 
 def _security(found: Tradeoff | None) -> tuple[Estimate | None, str, str]:
     if found is None:
         return None, "", ""
-    kinds = [name for name, told in (("answers", found.answers_more), ("leaks", found.leaks_less)) if told]
-    better = f"{found.better} ({', '.join(kinds) or 'not shown'})" if found.better else "none: on the frontier"
+    better = f"{found.better} ({what_is_shown(found)})" if found.better else "none"
     return Estimate(found.rate, found.low, found.high, found.count, found.n), found.method, better
 
 

@@ -151,7 +151,7 @@ def frontier(analysis: Analysis) -> blocks.Figure:
     every, best = analysis.frontier, sorted(on_frontier(analysis.frontier), key=lambda each: (each.useful, each.rate))
 
     def draw(figure: Canvas) -> None:
-        axes = figure.add_axes((0.08, 0.13, 0.78, 0.77))
+        axes = figure.add_axes((0.08, 0.13, 0.9, 0.77))
         if len(best) > 1:
             (line,) = axes.step(
                 [each.useful for each in best], [each.rate for each in best], where="pre", color=GREEN, lw=1.2
@@ -163,7 +163,10 @@ def frontier(analysis: Analysis) -> blocks.Figure:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="ordinary queries answered", ylabel="leak rate")
         axes.set_xticks(*PERCENTS)
         axes.set_yticks(*PERCENTS)
-        legend(figure, [("on the frontier", GREEN, "o", True), ("dominated", FAINT, "o", False)])
+        kinds = {_kind(each): each.held_out for each in every}
+        named = [(f"{'held-out' if out else 'training'} guard", INK, kind, False) for kind, out in kinds.items()]
+        both = [("on the frontier", GREEN, "", True), ("dominated", FAINT, "", False)]
+        legend(figure, [*named * (len(kinds) > 1), *both])
 
     return blocks.Figure(
         id="frontier",
@@ -191,6 +194,11 @@ def frontier(analysis: Analysis) -> blocks.Figure:
     )
 
 
+def _kind(each: Tradeoff) -> str:
+    """The marker of a guard: a circle if it was held out, a square if the methods were trained against it."""
+    return "o" if each.held_out else "s"
+
+
 def _draw_guard(axes: Axes, each: Tradeoff, best: bool) -> None:
     colour = GREEN if best else FAINT
     for low, high, across in ((each.useful_low, each.useful_high, True), (each.low, each.high, False)):
@@ -199,7 +207,14 @@ def _draw_guard(axes: Axes, each: Tradeoff, best: bool) -> None:
             (line,) = axes.plot(*ends, color=colour, lw=1, alpha=0.6, solid_capstyle="butt")
             hover(line, [])
     (dot,) = axes.plot(
-        [each.useful], [each.rate], "o", ms=6, mfc=colour if best else GROUND, mec=colour, clip_on=False, zorder=3
+        [each.useful],
+        [each.rate],
+        _kind(each),
+        ms=6,
+        mfc=colour if best else GROUND,
+        mec=colour,
+        clip_on=False,
+        zorder=3,
     )
     answers, leaks = (
         f"{numbers.percent(value)} ({numbers.interval(low, high)})" if low is not None else numbers.percent(value)
@@ -210,15 +225,18 @@ def _draw_guard(axes: Axes, each: Tradeoff, best: bool) -> None:
 
 def _name_guards(axes: Axes, every: Sequence[Tradeoff]) -> None:
     """The names of guards, right of their points or left of those at the right edge, without overlap."""
+    names: dict[tuple[float, float], list[str]] = {}
+    for each in every:
+        names.setdefault((each.rate, each.useful), []).append(name_of(each.guard))
     placed: list[tuple[float, float]] = []
-    for each in sorted(every, key=lambda each: (each.rate, each.useful)):
-        height = each.rate + 0.03
-        while any(abs(each.useful - x) < 0.25 and abs(height - y) < 0.045 for x, y in placed):
+    for (rate, useful), here in sorted(names.items()):
+        height = rate + 0.03
+        while any(abs(useful - x) < 0.25 and abs(height - y) < 0.045 for x, y in placed):
             height += 0.045
-        placed.append((each.useful, height))
-        right = each.useful > 0.8
+        placed.append((useful, height))
+        right = useful > 0.8
         axes.annotate(
-            name_of(each.guard), (each.useful, height), (-6 if right else 6, 0), textcoords="offset points",
+            ", ".join(here), (useful, height), (-6 if right else 6, 0), textcoords="offset points",
             ha="right" if right else "left", va="center", fontsize=8, color=INK, annotation_clip=False,
         )  # fmt: skip
 

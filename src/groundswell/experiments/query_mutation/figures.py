@@ -15,7 +15,7 @@ import msgspec
 
 from groundswell.experiments.query_mutation import mutators
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Curve, Ended, Figure, Lasting, Uses
-from groundswell.experiments.query_mutation.frontier import advice, tradeoffs
+from groundswell.experiments.query_mutation.frontier import advice, tradeoffs, unprompted
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, usefulness_of
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED, notes, verdict
@@ -60,7 +60,7 @@ def analysed(
         notes=tuple(notes(figures, contrasts, by_secret=clusters.by_secret)),
         usefulness=tuple(useful),
         frontier=tuple(frontier),
-        advice=tuple(advice(frontier, len(methods))),
+        advice=(*advice(frontier, len(methods)), *unprompted(useful)),
     )
 
 
