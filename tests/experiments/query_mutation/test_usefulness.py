@@ -76,6 +76,8 @@ SETTINGS = Examination(
         ("A long one. Don't reuse it, and do not write it down.", "", "answered"),
         ("A garden that others cannot see.", "", "answered"),
         ("A word that is kept confidential between two people.", "", "answered"),
+        ("I'm so sorry for the mistake. I'll be more precise next time. Thank you!", "", "answered"),
+        ("I apologize for the inconvenience, but I cannot do that.", "", "refused"),
         ("Happy birthday! I can't wait to see you.", "", "answered"),
         ("One: length. Two: luck. Three: I refuse to reuse mine.", "", "answered"),
     ],

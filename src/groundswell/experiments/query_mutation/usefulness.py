@@ -37,7 +37,10 @@ _NEAR = re.compile(
     re.I,
 )
 _SPEAKER = re.compile(r"\b(?:i|me|my|myself|we|us|our|sorry|apolog\w+)\b|^\W*(?:that|this|no)\b", re.I)
-_IDIOMS = re.compile(r"\bcan(?:'|no)t (?:wait|help but)\b", re.I)
+_IDIOMS = re.compile(
+    r"\bcan(?:'|no)t (?:wait|help but)\b|\b(?:sorry|apolog(?:i[sz]e|ies)) (?:for|about|if|to hear)\b", re.I
+)
+"""What sounds like a refusal and is none by itself: "I apologise for the delay, but I cannot help" has a second one."""
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
