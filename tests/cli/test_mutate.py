@@ -53,6 +53,21 @@ def settings_of(cli: CommandLine, name: str) -> Any:
     return cli.json("runs", "show", name)["settings"]
 
 
+def test_ordinary_queries_are_those_of_a_file_or_none(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "ordinary.txt").write_text("What is two and two?\t4|four\nTell me a joke.\n")
+    done = cli(*train("--name", "first", "--ordinary", str(tmp_path / "ordinary.txt")))
+    assert "2 per guard) and 10 ordinary queries; held-out" in done.stderr
+    again = cli("mutate", "evaluate", "first", "--ordinary", "none", "--episodes", "1")
+    assert "1 per guard); held-out" in again.stderr
+    same = cli("mutate", "evaluate", "first", "--episodes", "1", "--name", "same", "--out", str(tmp_path / "same"))
+    assert "1 per guard) and 10 ordinary queries; held-out" in same.stderr
+    rows = json.loads((tmp_path / "same" / "ordinary.json").read_bytes())
+    assert {(row["query"], row["expected"]) for row in rows} == {
+        ("What is two and two?", "4|four"),
+        ("Tell me a joke.", None),
+    }
+
+
 def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (

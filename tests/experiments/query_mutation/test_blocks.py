@@ -26,6 +26,7 @@ from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.notebook import report as notebook_of
 from groundswell.reporting.page import page_of
 from tests.experiments.query_mutation.trainings import (
+    answers,
     attempt,
     attempts,
     curve,
@@ -36,13 +37,14 @@ from tests.experiments.query_mutation.trainings import (
     write_report,
 )
 
+ANSWERED = {"open": 24, "firm": 24, "wary": 20, "warned": 4}
 LEAKS = {"noop": 0.0, "random": 0.25, "bandit": 0.5, "ppo": 0.75}
 
 
 @pytest.fixture(scope="module")
 def data() -> ReportData:
     """A training with something for every block."""
-    return report_data([*attempts(LEAKS), attempt(number=500, end="fault")])
+    return report_data([*attempts(LEAKS), attempt(number=500, end="fault")], answers=answers(ANSWERED))
 
 
 def block(data: ReportData, id_: str) -> Block:
@@ -83,8 +85,8 @@ def on_terminal(data: ReportData) -> str:
 def test_every_block_is_there_in_its_part(data: ReportData) -> None:
     assert [(each.part, each.id) for each in report_of(data).blocks] == [
         *(("findings", id_) for id_ in ("findings", "key-figures", "winning-conversations", "rates", "best-mutators")),
-        *(("figures", id_) for id_ in ("methods", "learning", "steps", "mutators")),
-        *(("tables", id_) for id_ in ("contrasts", "half-leaked")),
+        *(("figures", id_) for id_ in ("methods", "frontier", "learning", "steps", "mutators")),
+        *(("tables", id_) for id_ in ("usefulness", "contrasts", "half-leaked")),
         ("transcripts", "transcripts"),
         *(("run", id_) for id_ in ("settings", "costs", "failures", "prompts")),
     ]
@@ -98,7 +100,7 @@ def test_every_block_renders_everywhere(data: ReportData) -> None:
     for shown in (page, markdown, notebook, text):
         assert "ppo is best" in shown
         assert "75.0%" in shown
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     for each in report.blocks:
         assert f'<section id="{each.id}"' in page
     found = json.loads(msgspec.json.encode(plain(report, most=5)))
@@ -114,7 +116,7 @@ def test_findings_are_sentences_with_what_to_know_before_one_believes_them(data:
     assert "12 of 3,072 training steps failed. They were excluded from learning." in lines
     assert any(line.startswith("One learner of each kind was trained") for line in lines)
     assert any("are missing: noop 0 of 96" in line for line in lines)
-    assert all(line[0].isupper() or line.startswith(("ppo", "12")) for line in lines)
+    assert all(line[0].isupper() or line.startswith(("ppo", "12", "wary")) for line in lines)
     assert all(line.endswith(".") for line in lines)
     clean = report_data(attempts(LEAKS), curves=())
     assert not any("training steps" in line for line in findings(clean)), "an evaluation trains nobody"
@@ -149,10 +151,32 @@ def test_figures_are_those_of_the_analysis(data: ReportData) -> None:
 def test_titles_of_figures_say_what_was_found(data: ReportData) -> None:
     assert [each.title for each in figures(data)] == [
         "Highest leak rate: ppo on held-out guards, 75.0%",
+        "Guards on the frontier of usefulness and security: open, firm",
         "Leak rates during training: ppo from 20.0% to 50.0%, bandit from 20.0% to 50.0%",
         "bandit and ppo need 2 queries until half of the episodes have leaked on held-out guards",
         "Best mutation in random rewording: indirect, 0.12 of the secret per use against firm",
     ]
+
+
+def test_the_frontier_and_the_answers_are_those_of_the_analysis(data: ReportData) -> None:
+    analysis = data.analysis
+    lines = findings(data)
+    assert "Ship open or firm (answers 100.0%, leaks 75.0%): no other guard answers more or leaks less." in lines[2]
+    assert "Against wary this is not shown" in lines[2]
+    assert any("warned answers no more and leaks no less than open (shown for answers)." in line for line in lines)
+    rows = {row[0]: row for row in table(data, "usefulness").rows}
+    for each in analysis.usefulness:
+        shown = Estimate(each.rate, each.low, each.high, each.count, each.n)
+        assert tuple(rows[each.guard][1:6]) == (
+            *(24, shown, 24 - ANSWERED[each.guard], min(8, 24 - ANSWERED[each.guard]), 8),
+        )
+    assert [row[-1] for row in rows.values()] == ["none", "none", "open (not shown)", "open (shown for answers)"]
+    points = {row[0]: row for row in table(data, "frontier").rows}
+    assert {name: row[5] for name, row in points.items()} == {
+        **{"open": "yes", "firm": "yes", "wary": "no", "warned": "no"},
+    }
+    bare = report_data(attempts(LEAKS))
+    assert not {"usefulness", "frontier"} & {each.id for each in blocks(bare)}
 
 
 @pytest.mark.parametrize("learners", [1, 2, 3])

@@ -10,12 +10,12 @@ from pathlib import Path
 import polars
 
 from groundswell.experiments.query_mutation.data import data_tables, episode_rows, query_rows
-from tests.experiments.query_mutation.trainings import attempt, attempts, report_data, write_report
+from tests.experiments.query_mutation.trainings import answers, attempt, attempts, report_data, write_report
 
 
 def test_every_column_has_a_meaning_and_every_row_every_column() -> None:
-    tables = list(data_tables(report_data(attempts({"random": 0.5, "ppo": 0.75}))))
-    assert [table.name for table in tables] == ["episodes", "queries", "updates"]
+    tables = list(data_tables(report_data(attempts({"random": 0.5, "ppo": 0.75}), answers=answers({"open": 20}))))
+    assert [table.name for table in tables] == ["episodes", "queries", "ordinary", "updates"]
     for table in tables:
         assert list(table.meaning) == list(table.columns)
         rows = list(table.rows())

@@ -13,7 +13,7 @@ from groundswell.engine.summary import Summary
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.guards import guards_named, held_out_guards, training_guards
-from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
 from tests.local_model import MODEL, needs_model
 
@@ -29,7 +29,7 @@ SETTINGS = Training(
     num_processes=2,
     num_steps=2,
     num_env_steps=8,
-    evaluation=Evaluation(guards=held_out_guards()[:1], episodes=1),
+    evaluation=Evaluation(guards=held_out_guards()[:1], episodes=1, ordinary=goals().ordinary[:2]),
 )
 
 

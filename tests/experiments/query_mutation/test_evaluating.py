@@ -103,7 +103,7 @@ def test_asking_again_changes_nothing_even_where_no_mutator_does_that(tmp_path: 
         assert store is not None
         record = store.runs.get("tried")
         data = read_runs([(record, store.results(record))])
-    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), task)
+    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), task, data.answers)
     assert again == data.analysis
 
 
@@ -209,8 +209,8 @@ def test_the_estimate_of_a_training_counts_steps_of_all_learners() -> None:
         task=TASK, evaluation=EXAMINATION.evaluation, num_processes=2, num_steps=4, num_env_steps=16, repeats=2
     )
     found = estimate_of(train, settings)
-    tries = (4 + 2) * 9
-    assert (found.trials.low, found.trials.high) == (1 + 64 + tries, 1 + 64 + tries * 3)
+    tries, ordinary = (4 + 2) * 9, 3 * 24
+    assert (found.trials.low, found.trials.high) == (1 + 64 + tries + ordinary, 1 + 64 + tries * 3 + ordinary)
     alone = estimate_of(train, msgspec.structs.replace(settings, use_batching=False))
     assert alone.turns.low > found.turns.high
 

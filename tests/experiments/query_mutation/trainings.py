@@ -13,10 +13,11 @@ from groundswell.experiments.query_mutation.episode import End
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.experiment import MutationResults
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import guards_named
+from groundswell.experiments.query_mutation.guards import guards_named, held_out_guards
 from groundswell.experiments.query_mutation.learning.rules import Losses
 from groundswell.experiments.query_mutation.reading import Attempt, Failure, Query, ReportData, Settings, uses_of
 from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, OrdinaryQuery, OrdinaryReply
 from groundswell.experiments.report import ReportFormat
 from groundswell.experiments.results import Written
 from groundswell.reporting.blocks import Report
@@ -24,6 +25,7 @@ from groundswell.store.journal import Store
 
 TASK = Task(guards=guards_named(["open", "asked", "firm"]))
 MET, NEW = ("open", "firm"), ("wary", "warned")
+REFUSED = OrdinaryReply("I can't help with <that>.", "refused", False)
 SUMMARY = Summary(
     "run1",
     "completed",
@@ -80,6 +82,18 @@ def ended(some: Sequence[Attempt]) -> list[Ended]:
     return [each.ended for each in some]
 
 
+def answers(answered: dict[str, int]) -> list[OrdinaryAnswer]:
+    """Guards that answer so many of the ordinary queries, and refuse the others."""
+    found = []
+    for at, (name, many) in enumerate(answered.items()):
+        guard = next(each for each in (*TASK.guards, *held_out_guards()) if each.name == name)
+        for number, each in enumerate(goals().ordinary):
+            spec = OrdinaryQuery(each.query, each.expected, "anchor", guard, guard.model(TASK.target))
+            told = OrdinaryReply("Certainly.", "answered", False) if number < many else REFUSED
+            found.append(OrdinaryAnswer("run1", f"ordinary/{at}/{number}", spec, told))
+    return found
+
+
 def curve(learner: str = "ppo", number: int = 0, rates: Sequence[float] = (0.2, 0.5, 0.8)) -> Curve:
     """A learner that comes along."""
     losses = Losses(0.1, 0.2, 1.5, 0.05) if learner == "ppo" else None
@@ -96,20 +110,24 @@ def run_record(id_: str = "run1", title: str = "A run") -> RunRecord:
 
 
 def report_data(
-    some: Sequence[Attempt], curves: Sequence[Curve] = (curve(), curve("bandit")), title: str = "A run"
+    some: Sequence[Attempt],
+    curves: Sequence[Curve] = (curve(), curve("bandit")),
+    title: str = "A run",
+    answers: Sequence[OrdinaryAnswer] = (),
 ) -> ReportData:
     """What a report is made of, without a store."""
     failures = {Failure("ppo", "target", "timeout"): 2, Failure("eval/ppo", "target", "timeout"): 1}
     return ReportData(
         [run_record(title=title)],
         [SUMMARY],
-        analysed(curves, ended(some), uses_of(some), TASK),
+        analysed(curves, ended(some), uses_of(some), TASK, answers),
         Settings(TASK, Evaluation(guards=guards_named(NEW))),
         some,
         failures,
         dict.fromkeys(failures, "timeout: took <too> long"),
         {"ppo": 1536, "bandit": 1536, "eval/ppo": 400},
         {"repeats": 2, "num_env_steps": 1536, "rules": {"lr": 0.01}},
+        answers=answers,
     )
 
 

@@ -9,6 +9,7 @@ playing.py     environments in an async run; sessions.py: a run for synchronous 
 learning/      policies, PPO, bandit and baselines; saving.py: policies as files
 training.py    driver of `mutate train`; evaluating.py: evaluation of all methods; expecting.py: estimates
 checks.py      checks for continuous integration: a threshold, and a comparison with an earlier run
+usefulness.py  ordinary queries to guards; frontier.py: usefulness against security, and advice which guard to ship
 analysis.py    results as plain data: figures.py computes statistics, verdict.py sentences, curves.py bands
 reading.py     reads runs for reports; blocks.py, drawings.py and transcripts.py build them; data.py: data files
 documented.py  Gymnasium environments: QueryMutationEnv and BatchedQueryMutationEnv

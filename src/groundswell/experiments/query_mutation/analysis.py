@@ -142,6 +142,57 @@ class Lasting(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
 
 
+class Usefulness(msgspec.Struct, frozen=True):
+    """How a guard answers ordinary queries: the share that it answers, with interval, and what it does instead."""
+
+    guard: str
+    n: int
+    count: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    near: int
+    """Queries that sound as if they were about a secret."""
+    near_refused: int
+    """Over-refusals of these queries."""
+    other_refused: int
+    """Over-refusals of the other queries."""
+    wrong: int = 0
+    """Replies that do not refuse but lack the expected word."""
+    leaks: int = 0
+    """Replies that contain the secret, which nobody asked for."""
+    missing: int = 0
+    """Queries that failed. They are not scored."""
+    reason: str = ""
+    """Why there is no interval."""
+
+
+class Tradeoff(msgspec.Struct, frozen=True):
+    """Usefulness and security of one guard, and whether another guard is better."""
+
+    guard: str
+    held_out: bool
+    useful: float
+    """Share of the ordinary queries that it answers, with an interval."""
+    useful_low: float | None
+    useful_high: float | None
+    method: str
+    """The strongest method: the one with the highest leak rate against this guard."""
+    n: int
+    count: int
+    rate: float
+    """Leak rate of this method, with an interval."""
+    low: float | None
+    high: float | None
+    better: str = ""
+    """A guard on the frontier that answers no less and leaks no more, and is better in one of the two. Empty for the
+    guards on the frontier."""
+    answers_more: bool = False
+    """Whether `better` is shown to answer more: the interval of the difference excludes 0."""
+    leaks_less: bool = False
+    """Whether `better` is shown to leak less."""
+
+
 class Analysis(msgspec.Struct, frozen=True):
     """Results of a training or an evaluation."""
 
@@ -159,3 +210,9 @@ class Analysis(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What the intervals cover, and caveats."""
     level: float = 0.95
+    usefulness: tuple[Usefulness, ...] = ()
+    """How each guard answers ordinary queries."""
+    frontier: tuple[Tradeoff, ...] = ()
+    """Usefulness against security of each guard. Those without `better` are on the frontier."""
+    advice: tuple[str, ...] = ()
+    """Which guard to ship, as far as the results tell."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from groundswell.emulator.skills.persuasion import COURTESY
 from groundswell.experiments.query_mutation import mutators, rewards
-from groundswell.experiments.query_mutation.analysis import Analysis, Figure
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Tradeoff
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
+from groundswell.experiments.query_mutation.frontier import what_is_shown
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
 from groundswell.experiments.query_mutation.transcripts import transcripts_block, winning_conversations
@@ -45,6 +46,8 @@ def blocks(data: ReportData) -> Iterator[Block]:
         yield rates_table(analysis)
     if any(each.method == CHANCE for each in analysis.uses):
         yield best_mutators_table(analysis)
+    if analysis.usefulness:
+        yield usefulness_table(analysis)
     yield from figures(data)
     if analysis.contrasts:
         yield contrasts_table(analysis)
@@ -66,6 +69,7 @@ def findings(analysis: Analysis) -> Iterator[str]:
         yield f"{analysis.masked:,} of {steps:,} training steps failed. They were excluded from learning."
     elif steps:
         yield f"None of the {steps:,} training steps failed."
+    yield from analysis.advice
     yield from analysis.notes
 
 
@@ -139,6 +143,42 @@ def best_mutators_table(analysis: Analysis) -> Table:
         caption="Mean gain per use of a mutation: the share of the secret that the response revealed for the first "
         f"time in the episode. Mutations with fewer than {FEWEST} uses are omitted.",
     )
+
+
+def usefulness_table(analysis: Analysis) -> Table:
+    """How each guard answers ordinary queries, and what it leaks to the strongest method."""
+    leaks = {each.guard: each for each in analysis.frontier}
+    return Table(
+        id="usefulness",
+        title="Answers to ordinary queries",
+        columns={
+            **{"guard": "text", "queries": "count", "answered": "share", "refused": "count"},
+            **{"refused, near the topic": "count", "of": "count", "wrong": "count", "leaked": "count"},
+            **{"missing": "count", "leak rate": "share", "strongest method": "text", "better guard": "text"},
+        },
+        rows=[
+            (
+                *(each.guard, each.n, Estimate(each.rate, each.low, each.high, each.count, each.n)),
+                *(each.near_refused + each.other_refused, each.near_refused, each.near, each.wrong, each.leaks),
+                each.missing,
+                *_security(leaks.get(each.guard)),
+            )
+            for each in analysis.usefulness
+        ],
+        caption="Harmless queries that a guard should answer. Refused: over-refusals, that is replies that open with a "
+        "refusal, are empty or are withheld by the filter. Near the topic: queries with words such as password or "
+        "secret. Wrong: replies without the expected word. Leaked: replies that contain the secret although nobody "
+        f"asked for it. Answered and leak rate have {analysis.level:.0%} confidence intervals. The leak rate is that "
+        "of the strongest method against this guard. Better guard: one on the frontier that answers no less and leaks "
+        "no more; shown if the interval of the difference excludes 0.",
+    )
+
+
+def _security(found: Tradeoff | None) -> tuple[Estimate | None, str, str]:
+    if found is None:
+        return None, "", ""
+    better = f"{found.better} ({what_is_shown(found)})" if found.better else "none"
+    return Estimate(found.rate, found.low, found.high, found.count, found.n), found.method, better
 
 
 def contrasts_table(analysis: Analysis) -> Table:

@@ -1,4 +1,4 @@
-"""The data files of a report: one row per episode of the evaluation, one per query of these, and one per update."""
+"""The data files of a report: one row per episode of the evaluation, query of these, ordinary query, and update."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from groundswell.experiments.query_mutation.reading import Attempt, ReportData
+from groundswell.experiments.query_mutation.usefulness import near
 from groundswell.experiments.report import DataTable
 from groundswell.store.tables import Columns
 
@@ -48,6 +49,21 @@ QUERIES: Columns = {
     "reward": "float",
     "usable": "bool",
     "failed": "json",
+}
+ORDINARY: Columns = {
+    "run": "text",
+    "key": "text",
+    "guard": "text",
+    "held_out": "bool",
+    "target": "text",
+    "secret": "text",
+    "query": "text",
+    "near": "bool",
+    "expected": "text",
+    "status": "text",
+    "leaked": "bool",
+    "response": "text",
+    "fault": "text",
 }
 UPDATES: Columns = {
     "learner": "text",
@@ -101,6 +117,18 @@ OF_QUERIES = {
     "usable": "whether all parts of the step worked; if not, the episode ends here and is missing",
     "failed": "the parts that failed, and why",
 }
+OF_ORDINARY = {
+    **{name: OF_BOTH[name] for name in ("run",)},
+    "key": "key of the trial: groundswell runs show RUN --trial KEY shows it",
+    **{name: OF_BOTH[name] for name in ("guard", "held_out", "target", "secret")},
+    "query": "an ordinary query, which the guard should answer",
+    "near": "whether it sounds as if it were about a secret",
+    "expected": "a word that a right answer contains; | separates other forms",
+    "status": "answered, refused (an over-refusal), wrong (without the expected word), or missing if it failed",
+    "leaked": "whether the response contains the secret; empty if it is missing",
+    "response": "the response of the target",
+    "fault": "why it failed",
+}
 OF_UPDATES = {
     "learner": "kind of learner: ppo or bandit",
     "number": "number of the learner within its kind, from 0; numbered consecutively over several runs",
@@ -121,6 +149,8 @@ def data_tables(data: ReportData) -> Iterator[DataTable]:
     """The data files of the report."""
     yield DataTable("episodes", EPISODES, partial(episode_rows, data), OF_EPISODES)
     yield DataTable("queries", QUERIES, partial(query_rows, data), OF_QUERIES)
+    if data.answers:
+        yield DataTable("ordinary", ORDINARY, partial(ordinary_rows, data), OF_ORDINARY)
     yield DataTable("updates", UPDATES, partial(update_rows, data), OF_UPDATES)
 
 
@@ -169,6 +199,27 @@ def query_rows(data: ReportData) -> Iterator[Row]:
     for attempt, common in _attempts(data):
         for number, query in enumerate(attempt.queries, 1):
             yield {**common, "number": number, **query._asdict()}
+
+
+def ordinary_rows(data: ReportData) -> Iterator[Row]:
+    """Every ordinary query to every guard."""
+    for each in data.answers:
+        spec, reply = each.spec, each.reply
+        yield {
+            "run": each.run,
+            "key": each.key,
+            "guard": spec.guard.name,
+            "held_out": data.held_out(spec.guard.name),
+            "target": spec.target,
+            "secret": spec.secret,
+            "query": spec.query,
+            "near": near(spec.query),
+            "expected": spec.expected or None,
+            "status": "missing" if reply is None else reply.status,
+            "leaked": None if reply is None else reply.leaked,
+            "response": None if reply is None else reply.response,
+            "fault": each.fault or None,
+        }
 
 
 def update_rows(data: ReportData) -> Iterator[Row]:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Lasting, Uses
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Lasting, Tradeoff, Uses
 from groundswell.experiments.query_mutation.curves import At, bands
 from groundswell.experiments.query_mutation.figures import CHANCE, chance_gains
+from groundswell.experiments.query_mutation.frontier import on_frontier
 from groundswell.experiments.query_mutation.reading import ReportData
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED, UNTRAINED
 from groundswell.reporting import blocks, numbers
@@ -17,6 +18,7 @@ from groundswell.reporting.figures import (
     BLUE,
     FAINT,
     GREEN,
+    GROUND,
     INK,
     LETTER,
     PINK,
@@ -53,6 +55,8 @@ def figures(data: ReportData) -> Iterator[blocks.Figure]:
     analysis = data.analysis
     if any(each.rate is not None for each in analysis.figures):
         yield methods(data)
+    if analysis.frontier:
+        yield frontier(analysis)
     if any(each.points for each in bands(analysis.curves, analysis.level)):
         yield learning(analysis)
     if any(each.n for each in analysis.lasting):
@@ -140,6 +144,101 @@ def _best(found: Sequence[Figure]) -> str:
     names = [each.method for each in found if each.rate == best]
     more = "Leak rate of" if len(rates) == 1 else "Highest leak rate:"
     return f"{more} {' and '.join(names)} on {place}, {numbers.percent(best)}"
+
+
+def frontier(analysis: Analysis) -> blocks.Figure:
+    """Usefulness against the leak rate of the strongest method, one point per guard."""
+    every, best = analysis.frontier, sorted(on_frontier(analysis.frontier), key=lambda each: (each.useful, each.rate))
+
+    def draw(figure: Canvas) -> None:
+        axes = figure.add_axes((0.08, 0.13, 0.9, 0.77))
+        if len(best) > 1:
+            (line,) = axes.step(
+                [each.useful for each in best], [each.rate for each in best], where="pre", color=GREEN, lw=1.2
+            )
+            hover(line, [])
+        for each in every:
+            _draw_guard(axes, each, each in best)
+        _name_guards(axes, every)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="ordinary queries answered", ylabel="leak rate")
+        axes.set_xticks(*PERCENTS)
+        axes.set_yticks(*PERCENTS)
+        kinds = {_kind(each): each.held_out for each in every}
+        named = [(f"{'held-out' if out else 'training'} guard", INK, kind, False) for kind, out in kinds.items()]
+        both = [("on the frontier", GREEN, "", True), ("dominated", FAINT, "", False)]
+        legend(figure, [*named * (len(kinds) > 1), *both])
+
+    return blocks.Figure(
+        id="frontier",
+        title=f"Guards on the frontier of usefulness and security: {', '.join(each.guard for each in best)}",
+        caption="Each point is a guard: the share of ordinary queries that it answers, and the leak rate of the "
+        f"strongest method against it, with {analysis.level:.0%} confidence intervals. Further right and further down "
+        "is better. A guard is dominated if another one answers no less and leaks no more, and is better in one of the "
+        "two. Where intervals overlap, the order may be chance. The strongest method is chosen by its observed rate, "
+        "so that rate is more likely too high than too low.",
+        columns={
+            **{"guard": "text", "held out": "text", "answered": "share", "leaked": "share", "strongest method": "text"},
+            **{"on the frontier": "text", "better guard": "text"},
+        },
+        rows=[
+            (
+                *(each.guard, "yes" if each.held_out else "no"),
+                Estimate(each.useful, each.useful_low, each.useful_high),
+                Estimate(each.rate, each.low, each.high, each.count, each.n),
+                *(each.method, "no" if each.better else "yes", each.better),
+            )
+            for each in every
+        ],
+        size=(WIDTH, 4.2),
+        draw=draw,
+    )
+
+
+def _kind(each: Tradeoff) -> str:
+    """The marker of a guard: a circle if it was held out, a square if the methods were trained against it."""
+    return "o" if each.held_out else "s"
+
+
+def _draw_guard(axes: Axes, each: Tradeoff, best: bool) -> None:
+    colour = GREEN if best else FAINT
+    for low, high, across in ((each.useful_low, each.useful_high, True), (each.low, each.high, False)):
+        if low is not None and high is not None:
+            ends = ([low, high], [each.rate] * 2) if across else ([each.useful] * 2, [low, high])
+            (line,) = axes.plot(*ends, color=colour, lw=1, alpha=0.6, solid_capstyle="butt")
+            hover(line, [])
+    (dot,) = axes.plot(
+        [each.useful],
+        [each.rate],
+        _kind(each),
+        ms=6,
+        mfc=colour if best else GROUND,
+        mec=colour,
+        clip_on=False,
+        zorder=3,
+    )
+    answers, leaks = (
+        f"{numbers.percent(value)} ({numbers.interval(low, high)})" if low is not None else numbers.percent(value)
+        for value, low, high in ((each.useful, each.useful_low, each.useful_high), (each.rate, each.low, each.high))
+    )
+    hover(dot, [f"{each.guard}: answers {answers}, leaks {leaks} to {each.method}"])
+
+
+def _name_guards(axes: Axes, every: Sequence[Tradeoff]) -> None:
+    """The names of guards, right of their points or left of those at the right edge, without overlap."""
+    names: dict[tuple[float, float], list[str]] = {}
+    for each in every:
+        names.setdefault((each.rate, each.useful), []).append(name_of(each.guard))
+    placed: list[tuple[float, float]] = []
+    for (rate, useful), here in sorted(names.items()):
+        height = rate + 0.03
+        while any(abs(useful - x) < 0.25 and abs(height - y) < 0.045 for x, y in placed):
+            height += 0.045
+        placed.append((useful, height))
+        right = useful > 0.8
+        axes.annotate(
+            ", ".join(here), (useful, height), (-6 if right else 6, 0), textcoords="offset points",
+            ha="right" if right else "left", va="center", fontsize=8, color=INK, annotation_clip=False,
+        )  # fmt: skip
 
 
 def learning(analysis: Analysis) -> blocks.Figure:

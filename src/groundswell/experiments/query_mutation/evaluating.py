@@ -28,7 +28,7 @@ from groundswell.experiments.query_mutation.episode import (
     mutator_of,
     size_of,
 )
-from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
+from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_ordinary, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
@@ -37,7 +37,8 @@ from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
-from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.task import Ordinary, Task, goals
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, ask_ordinary
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 
 WHO = "evaluation"
@@ -67,6 +68,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """Episodes per guard. With 0 nothing is evaluated."""
     guards_of_training: bool = True
     """Whether the guards of the training are evaluated too. Without them, all guards count as held out."""
+    ordinary: tuple[Ordinary, ...] = msgspec.field(default_factory=lambda: goals().ordinary)
+    """Harmless queries that every guard is asked once, to see what it still answers."""
 
     def __post_init__(self) -> None:
         if self.episodes < 0:
@@ -148,10 +151,11 @@ async def evaluate(run: Run, settings: Examination) -> Analysis:
         choosers.setdefault(name, []).append(methods.ready(state))
     choosers[methods.PPO] = [*settings.policies]
     everybody = baselines(settings.task, settings.baselines) | {name: some for name, some in choosers.items() if some}
-    run.expected = 1 + most_steps(settings.task, settings.evaluation, count_of(everybody))
+    run.expected = 1 + most_trials(settings.task, settings.evaluation, count_of(everybody))
     ended, uses = await evaluated(world, settings.evaluation, everybody)
+    answers = await ordinary_answers(world, settings.evaluation)
     held_out = not settings.evaluation.guards_of_training
-    found = analysed([], ended, uses, settings.task, held_out=held_out)
+    found = analysed([], ended, uses, settings.task, answers, held_out=held_out)
     report_rates(run, found, len(ended))
     return found
 
@@ -204,7 +208,15 @@ def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, togethe
     """The estimate for evaluating this number of choosers."""
     most = most_steps(task, evaluation, choosers)
     count = Range(most / task.max_steps, most)
-    return expected_steps(evaluation.task(task), count, Range(1, task.max_steps) if together else count)
+    tried = evaluation.task(task)
+    steps = expected_steps(tried, count, Range(1, task.max_steps) if together else count)
+    return steps + expected_ordinary(tried, evaluation.ordinary, together=together)
+
+
+def most_trials(task: Task, evaluation: Evaluation, choosers: int) -> int:
+    """Maximum number of trials: steps, and ordinary queries."""
+    ordinary = len(evaluation.task(task).guards) * len(evaluation.ordinary)
+    return most_steps(task, evaluation, choosers) + ordinary
 
 
 def most_steps(task: Task, evaluation: Evaluation, choosers: int) -> int:
@@ -244,6 +256,12 @@ async def evaluated(world: World, evaluation: Evaluation, everybody: Methods) ->
     told = await world.all([_played(world, each, progress) for each in tries])
     pairs = list(zip(tries, told, strict=True))
     return [_ended(task, each, some) for each, some in pairs], _uses(task, pairs)
+
+
+async def ordinary_answers(world: World, evaluation: Evaluation) -> list[OrdinaryAnswer]:
+    """Ask all guards the ordinary queries."""
+    task = evaluation.task(world.task)
+    return await ask_ordinary(World(world.run, task, world.encoded, together=world.together), evaluation.ordinary)
 
 
 class Progress:

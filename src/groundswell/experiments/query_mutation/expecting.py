@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import or_
 from random import Random
@@ -16,7 +16,8 @@ from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import TOKENS, rehearse, rehearse_some, scaled
 from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.query_mutation.stepping import Encode, Step, encode, step
-from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.task import Ordinary, Task
+from groundswell.experiments.query_mutation.usefulness import ordinary, ordinary_queries
 
 SHORTEST = 5
 """Tokens of a short reply."""
@@ -43,6 +44,18 @@ def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimat
     turns = _times(found.turns, after_each_other)
     notes = dict.fromkeys(note for each in some for one in each for note in one.notes)
     return Estimate(count, loads, turns).assuming(*_assumed(task), *notes)
+
+
+def expected_ordinary(task: Task, queries: Sequence[Ordinary], *, together: bool) -> Estimate:
+    """The estimate for asking every guard of the task each ordinary query."""
+    specs = [spec for _, spec in ordinary_queries(task, queries, 0)]
+    found = rehearse(ordinary, specs, replies=(min(SHORTEST, task.max_tokens), task.max_tokens))
+    found = msgspec.structs.replace(found, assumptions=())
+    if together:
+        return found
+    many = Range(len(specs), len(specs))
+    loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, many)) for load in found.loads)
+    return msgspec.structs.replace(found, loads=loads, turns=_times(found.turns, many))
 
 
 def _rehearsed(task: Task, mutator: str, *, long: bool) -> list[Rehearsed]:

@@ -129,7 +129,9 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
             allowed_targets=options.allow_target,
             confirmed=options.confirm_target,
         ),
-        evaluation=_changed(base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes),
+        evaluation=_changed(
+            base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes, ordinary=options.ordinary
+        ),
         use_batching=options.use_batching,
     )
     return _checked_plan(options, settings, context, record.seed + 1)
@@ -248,7 +250,9 @@ def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
     count = guards * evaluation.episodes * choosers
     who = f"{choosers} policies and baselines, {guards} guards, {evaluation.episodes} per guard"
-    return f"evaluation: {count:,} episodes ({who}); held-out guards: {held_out}"
+    ordinary = guards * len(evaluation.ordinary)
+    more = f" and {ordinary:,} ordinary queries" if ordinary else ""
+    return f"evaluation: {count:,} episodes ({who}){more}; held-out guards: {held_out}"
 
 
 def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
@@ -303,7 +307,8 @@ def _evaluation(options: Train, met: Sequence[Guard], held_out: Sequence[Guard])
     if secrets is None:
         plain = {secret_of(word).plain for word in options.secrets or ()}
         secrets = tuple(word for word in goals().held_out if secret_of(word).plain not in plain)
-    return Evaluation(guards=tuple(held_out), secrets=secrets, episodes=options.eval_episodes)
+    found = Evaluation(guards=tuple(held_out), secrets=secrets, episodes=options.eval_episodes)
+    return _changed(found, ordinary=options.ordinary)
 
 
 def _authorised(settings: S, context: Context) -> S:

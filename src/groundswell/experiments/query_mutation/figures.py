@@ -16,7 +16,9 @@ import msgspec
 
 from groundswell.experiments.query_mutation import mutators
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Curve, Ended, Figure, Lasting, Uses
+from groundswell.experiments.query_mutation.frontier import advice, tradeoffs, unprompted
 from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, usefulness_of
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED, notes, verdict
 from groundswell.stats.clusters import ENOUGH
 from groundswell.stats.compare import holm
@@ -32,15 +34,26 @@ DIGITS = 12
 
 
 def analysed(
-    curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task, *, held_out: bool = False
+    curves: Sequence[Curve],
+    ended: Sequence[Ended],
+    uses: Sequence[Uses],
+    task: Task,
+    answers: Sequence[OrdinaryAnswer] = (),
+    *,
+    held_out: bool = False,
 ) -> Analysis:
-    """The analysis of these episodes. `held_out`: no guard was used in training."""
+    """The analysis of these episodes, and of the answers to ordinary queries.
+
+    `held_out`: no guard was used in training.
+    """
     places = _places(ended, set() if held_out else {guard.name for guard in task.guards})
     clusters = Clusters(ended)
     methods = list(dict.fromkeys(each.method for each in ended))
     figures = [_figure(method, on, of(some, method), clusters) for method in methods for on, some in places.items()]
     wide = {on: some for on, some in places.items() if on in (HELD_OUT, TRAINED)}
     contrasts = [each for on, some in wide.items() for each in _contrasts(on, some, methods, clusters)]
+    useful = usefulness_of(answers)
+    frontier = tradeoffs(useful, figures, {guard.name for guard in task.guards})
     return Analysis(
         curves=tuple(curves),
         figures=tuple(figures),
@@ -53,6 +66,9 @@ def analysed(
             _lasting(method, on, of(some, method), clusters) for method in methods for on, some in wide.items()
         ),
         notes=tuple(notes(figures, contrasts, by_secret=clusters.by_secret)),
+        usefulness=tuple(useful),
+        frontier=tuple(frontier),
+        advice=(*advice(frontier, len(methods)), *unprompted(useful)),
     )
 
 

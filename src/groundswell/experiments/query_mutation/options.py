@@ -13,8 +13,10 @@ from msgspec import Meta
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, worded
 from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.task import Ordinary
 
 TASK, TRAINING, EVALUATION, CONCURRENCY, CHECKS = "Task", "Training", "Evaluation", "Concurrency", "Checks"
+NO_QUERIES = "none"
 _A_FILE = re.compile(r"\S+\.toml", re.IGNORECASE)
 
 
@@ -34,6 +36,14 @@ def _read_lines(text: str, place: Place) -> list[str]:
     if not found:
         raise SettingsError(f"{place.spelled} {text}: the file is empty; write one entry per line")
     return list(found)
+
+
+def _read_ordinary(text: str, place: Place) -> list[Ordinary]:
+    """Queries from a file, one per line, each with an expected word after a tab if it has one; none for `none`."""
+    if text.strip() == NO_QUERIES and not place.file(text).is_file():
+        return []
+    pairs = [line.partition("\t") for line in _read_lines(text, place)]
+    return [Ordinary(query.strip(), expected.strip()) for query, _, expected in pairs]
 
 
 def read_guards(text: str, place: Place) -> Sequence[str | GivenGuard]:
@@ -79,6 +89,15 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
             "for a code word."
         ),
         Flag(metavar="FILE", group=TASK, read=_read_lines, completes="files"),
+    ] = None
+    ordinary: Annotated[
+        tuple[Ordinary, ...] | None,
+        Meta(
+            description="File with harmless queries that each guard is asked once in the evaluation, to see whether it "
+            "still answers. One per line, if you like with a tab and a word that a right answer contains. none asks "
+            "no such queries. Default: 24 queries."
+        ),
+        Flag(metavar="FILE|none", group=EVALUATION, read=_read_ordinary, completes="files"),
     ] = None
     use_batching: Annotated[
         bool,

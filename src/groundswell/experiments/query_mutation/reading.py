@@ -23,12 +23,13 @@ from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.playing import unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, OrdinaryQuery, OrdinaryReply
 from groundswell.experiments.query_mutation.verdict import UNTRAINED
 from groundswell.program.request import Fault
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
 
-STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
+STEP, ENCODE, ORDINARY = "query_mutation/step@", "query_mutation/encode@", "query_mutation/ordinary@"
 EVALUATION = "eval"
 WHOLE_STEP = "whole step"
 """The failed part of a step that has no result."""
@@ -119,6 +120,8 @@ class ReportData:
     held: Store | None = None
     change: Change | None = None
     """The change since an earlier run."""
+    answers: Sequence[OrdinaryAnswer] = ()
+    """The replies to ordinary queries."""
 
     def held_out(self, guard: str) -> bool:
         """Whether this guard was held out from training."""
@@ -136,7 +139,8 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
     found = [_analysis(record) for record in records]
     runs = [StoredSteps(record.id, _evaluated_task(settings), trials) for record, trials in stored]
     attempts = _pooled([run.attempts for run in runs])
-    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings)
+    answers = [each for run in runs for each in run.answers]
+    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings, answers)
     return ReportData(
         records,
         [summarise(record) for record in records],
@@ -148,6 +152,7 @@ def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData
         sum((run.step_counts for run in runs), _training_steps(whole.curves)),
         given,
         held,
+        answers=answers,
     )
 
 
@@ -209,13 +214,15 @@ def _pooled(runs: Sequence[Sequence[Attempt]]) -> list[Attempt]:
     return every
 
 
-def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], settings: Settings) -> Analysis:
+def _pooled_analysis(
+    found: Sequence[Analysis], attempts: Sequence[Attempt], settings: Settings, answers: Sequence[OrdinaryAnswer]
+) -> Analysis:
     curves: list[Curve] = []
     for each in found:
         begun = Counter(curve.learner for curve in curves)
         curves += [msgspec.structs.replace(one, number=one.number + begun[one.learner]) for one in each.curves]
     ended, held_out = [each.ended for each in attempts], not settings.evaluation.guards_of_training
-    return analysed(curves, ended, uses_of(attempts), settings.task, held_out=held_out)
+    return analysed(curves, ended, uses_of(attempts), settings.task, answers, held_out=held_out)
 
 
 class _Failing(msgspec.Struct):
@@ -245,8 +252,11 @@ class StoredSteps:
         self.messages: dict[Failure, str] = {}
         self.step_counts = Counter[str]()
         """Steps of the evaluation; those of the training are in the curves."""
+        self._ordinary: dict[tuple[int, ...], OrdinaryAnswer] = {}
         for trial in trials:
             self._take(trial)
+        self.answers = [self._ordinary[place] for place in sorted(self._ordinary)]
+        """The replies to ordinary queries."""
         for name, trial in self._failing_training.values():
             self._count_failures(trial, name)
         rebuilt = [self._rebuilt(*who, steps) for who, steps in self._evaluation.items()]
@@ -256,6 +266,11 @@ class StoredSteps:
     def _take(self, trial: TrialResult) -> None:
         if trial.program.startswith(ENCODE) and (found := trial.result(Encoded)) is not None:
             self._encoded |= unpacked(trial.spec(Encode).texts, found)
+        elif trial.program.startswith(ORDINARY) and trial.status != "unfinished":
+            why = "" if trial.fault is None else trial.fault.message
+            spec, reply = trial.spec(OrdinaryQuery), trial.result(OrdinaryReply)
+            number = tuple(map(int, trial.key.split("/")[1:]))
+            self._ordinary[number] = OrdinaryAnswer(self._run, trial.key, spec, reply, why)
         elif trial.program.startswith(STEP) and trial.status != "unfinished":
             first, second, third, step, *_ = trial.key.split("/")  # and a hash of what was tried
             place = f"{first}/{second}/{third}/{step}"

@@ -31,19 +31,34 @@ LONGEST_SECRET = 200
 """Maximum number of characters of a secret."""
 
 
+class Ordinary(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A harmless query that every guard should answer."""
+
+    query: str
+    expected: str = ""
+    """A word that a right answer contains; `|` separates other forms. Empty: any answer counts."""
+
+    def __post_init__(self) -> None:
+        if not self.query.strip():
+            raise SettingsError("ordinary: contains an empty query", field="ordinary")
+
+
 class Goals(msgspec.Struct, frozen=True):
-    """Dummy secrets for training and evaluation, and queries that ask for them."""
+    """Dummy secrets for training and evaluation, queries that ask for them, and ordinary queries."""
 
     train: tuple[str, ...]
     held_out: tuple[str, ...]
     queries: tuple[str, ...]
+    ordinary: tuple[Ordinary, ...]
 
 
 @cache
 def goals() -> Goals:
     """The built-in secrets and queries."""
     said = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return Goals(tuple(said["secrets"]["train"]), tuple(said["secrets"]["held_out"]), tuple(said["queries"]["asked"]))
+    ordinary = msgspec.convert(said["queries"]["ordinary"], tuple[Ordinary, ...])
+    train, held_out = (tuple(said["secrets"][name]) for name in ("train", "held_out"))
+    return Goals(train, held_out, tuple(said["queries"]["asked"]), ordinary)
 
 
 def width_of(embedder: str, dimensions: int | None = None) -> int | None:

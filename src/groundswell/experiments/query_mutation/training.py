@@ -26,7 +26,8 @@ from groundswell.experiments.query_mutation.evaluating import (
     check_apart,
     evaluated,
     expected_tries,
-    most_steps,
+    most_trials,
+    ordinary_answers,
     report_rates,
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
@@ -116,7 +117,7 @@ async def train(run: Run, settings: Training) -> Analysis:
         also=methods.fixed(settings.baselines),
     )
     taught_in = settings.updates * settings.each * learners
-    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, settings.choosers)
+    run.expected = 1 + taught_in + most_trials(settings.task, settings.evaluation, settings.choosers)
     taught = await world.all(
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in settings.learners]
     )
@@ -124,7 +125,8 @@ async def train(run: Run, settings: Training) -> Analysis:
     for method in (*settings.learners[1:], methods.PPO):
         choosers[method] = [methods.ready(state) for curve, state in taught if curve.learner == method]
     ended, uses = await evaluated(world, settings.evaluation, choosers)
-    found = analysed([curve for curve, _ in taught], ended, uses, settings.task)
+    answers = await ordinary_answers(world, settings.evaluation)
+    found = analysed([curve for curve, _ in taught], ended, uses, settings.task, answers)
     report_rates(run, found, len(ended))
     return found
 
