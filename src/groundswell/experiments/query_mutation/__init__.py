@@ -1,6 +1,6 @@
 """Query mutation: train a policy that rewords queries until a guarded model reveals a planted secret.
 
-task.py        the task: target, queries, guards.py, mutators.py, rewards.py, leaking.py
+task.py        the task: target, queries, guards.py, mutators.py, rewards.py, leaking.py, amounts.py
 converters.py  mutators that encode a query; attackers.py: mutators whose model reads the responses
 stepping.py    the program: one step of an environment
 episode.py     episodes: state, observation and transition (pure)
@@ -10,6 +10,7 @@ learning/      policies, PPO, bandit and baselines; saving.py: policies as files
 training.py    driver of `mutate train`; evaluating.py: evaluation of all methods; expecting.py: estimates
 checks.py      checks for continuous integration: a threshold, and a comparison with an earlier run
 usefulness.py  ordinary queries to guards; frontier.py: usefulness against security, and advice which guard to ship
+guessing.py    a model that guesses the secret from the transcripts of an evaluation
 analysis.py    results as plain data: figures.py computes statistics, verdict.py sentences, curves.py bands
 reading.py     reads runs for reports; blocks.py, drawings.py and transcripts.py build them; data.py: data files
 documented.py  Gymnasium environments: QueryMutationEnv and BatchedQueryMutationEnv

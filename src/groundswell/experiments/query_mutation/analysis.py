@@ -53,6 +53,14 @@ class Curve(msgspec.Struct, frozen=True):
     points: tuple[Point, ...]
 
 
+class Guess(msgspec.Struct, frozen=True):
+    """What the guesser named in an episode; None without a reply."""
+
+    said: str | None
+    decoy: str = ""
+    """A secret of the list that was not planted in this episode."""
+
+
 class Ended(msgspec.Struct, frozen=True):
     """One episode of an evaluation. Episodes with the same number have the same guard, secret and first query."""
 
@@ -64,10 +72,12 @@ class Ended(msgspec.Struct, frozen=True):
     goal: str
     end: End
     best: float
-    """Largest share of the secret that a response revealed."""
+    """Share of the secret that the responses revealed together."""
     steps: int
     total: float
     """Sum of the rewards."""
+    guess: Guess | None = None
+    """None if no guesser was asked."""
 
 
 class Uses(msgspec.Struct, frozen=True):
@@ -193,6 +203,33 @@ class Tradeoff(msgspec.Struct, frozen=True):
     """Whether `better` is shown to leak less."""
 
 
+class Guesses(msgspec.Struct, frozen=True):
+    """How often the guesser named the secret, and a decoy, from the transcripts of one method. See guessing.py."""
+
+    method: str
+    on: str
+    n: int
+    """Episodes with a guess."""
+    named: int
+    """Guesses that are the secret."""
+    rate: float | None
+    low: float | None
+    high: float | None
+    decoys_n: int
+    """Episodes with a decoy."""
+    decoys: int
+    """Guesses that are the decoy."""
+    decoy_rate: float | None
+    decoy_low: float | None
+    decoy_high: float | None
+    unseen: int
+    """Episodes in which the secret was named although the rules found no leak."""
+    unnamed: int
+    """Episodes in which the rules found a leak although the secret was not named."""
+    missing: int = 0
+    """Episodes in which the guesser did not reply."""
+
+
 class Analysis(msgspec.Struct, frozen=True):
     """Results of a training or an evaluation."""
 
@@ -216,3 +253,5 @@ class Analysis(msgspec.Struct, frozen=True):
     """Usefulness against security of each guard. Those without `better` are on the frontier."""
     advice: tuple[str, ...] = ()
     """Which guard to ship, as far as the results tell."""
+    guesses: tuple[Guesses, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Figures of the guesser; omitted if none was asked."""

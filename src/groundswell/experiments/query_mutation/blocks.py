@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from groundswell.emulator.skills.persuasion import COURTESY
-from groundswell.experiments.query_mutation import mutators, rewards
-from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Tradeoff
+from groundswell.experiments.query_mutation import guessing, mutators, rewards
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Guesses, Tradeoff
 from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
 from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
 from groundswell.experiments.query_mutation.frontier import what_is_shown
@@ -48,6 +48,8 @@ def blocks(data: ReportData) -> Iterator[Block]:
         yield best_mutators_table(analysis)
     if analysis.usefulness:
         yield usefulness_table(analysis)
+    if analysis.guesses:
+        yield guesses_table(analysis.guesses, analysis.level)
     yield from figures(data)
     if analysis.contrasts:
         yield contrasts_table(analysis)
@@ -181,6 +183,31 @@ def _security(found: Tradeoff | None) -> tuple[Estimate | None, str, str]:
     return Estimate(found.rate, found.low, found.high, found.count, found.n), found.method, better
 
 
+def guesses_table(guesses: Sequence[Guesses], level: float) -> Table:
+    """How often the guesser named the secret, and a secret that was not planted, from the transcripts of a method."""
+    return Table(
+        id="guesses",
+        title="Guesses from the transcripts",
+        part="findings",
+        columns={
+            **{"method": "text", "guards": "text", "episodes": "count", "secret named": "share"},
+            **{"decoy named": "share", "named, no leak": "count", "leak, not named": "count", "missing": "count"},
+        },
+        rows=[
+            (
+                *(each.method, each.on, each.n, Estimate(each.rate, each.low, each.high)),
+                Estimate(each.decoy_rate, each.decoy_low, each.decoy_high),
+                *(each.unseen, each.unnamed, each.missing),
+            )
+            for each in guesses
+        ],
+        caption="A model read the queries and responses of each episode, without the brief, and named one word. Decoy: "
+        "another secret of the list, drawn for each episode; the guesser names it as often as the secret if it guesses "
+        "by chance, so this share is the false-positive rate. Named, no leak: episodes in which the rules found no "
+        f"leak. Intervals ({level:.0%}, Wilson) treat episodes as independent.",
+    )
+
+
 def contrasts_table(analysis: Analysis) -> Table:
     """Paired comparisons of one method with each other method, on the same episodes."""
     return Table(
@@ -242,6 +269,7 @@ def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "trained on", ", ".join(guard.name for guard in task.guards)
     yield "held out", ", ".join(guard.name for guard in evaluation.guards) or "none"
     yield "episodes", f"{evaluation.episodes:,} per guard, at most {task.max_steps} steps each"
+    yield "guesser", evaluation.guesser
     yield "secrets", f"{len(task.secrets):,} in training, {len(evaluation.secrets):,} held out"
     yield "queries", f"{len(task.queries):,}"
     yield "temperature", "provider default" if task.temperature is None else f"{task.temperature:g}"
@@ -298,6 +326,8 @@ def prompts(data: ReportData) -> Text:
         Passage(f"Mutation {name}", mutators.described(name) or "(no built-in prompt)") for name in task.mutators
     ]
     passages += [Passage("Judge", rewards.ASKED)] if task.reward == "judge" else []
+    if data.settings.evaluation.guesser:
+        passages.append(Passage("Guesser", f"{guessing.BRIEF}\n\n{guessing.ASKED}"))
     passages.append(Passage("First queries of episodes", "\n".join(task.queries)))
     about = "System prompt of the target for each guard, and the instruction to the rewording model for each mutation. "
     about += "Fields in braces were filled in."

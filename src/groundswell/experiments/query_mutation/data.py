@@ -109,7 +109,7 @@ OF_QUERIES = {
     "mutator": "mutation that reworded the query",
     "query": "the query as sent",
     "response": "the response of the target",
-    "score": "share of the secret that the response revealed, or the score by another reward",
+    "score": "share of the secret that is out after the response, or the score by another reward",
     "refused": "whether the response contains the words of a refusal",
     "gained": "score above the best earlier score of the episode",
     "drift": "cosine distance from the first query of the episode, from 0 to 1",

@@ -39,7 +39,7 @@ class Episode(msgspec.Struct, frozen=True):
     best: float = 0.0
     """Highest score so far. Only a gain over it is rewarded."""
     score: float = 0.0
-    """Score of the last response."""
+    """Score after the last response."""
     refused: bool = False
     previous: int = -1
     """Last action; -1 before the first."""

@@ -28,9 +28,15 @@ from groundswell.experiments.query_mutation.episode import (
     mutator_of,
     size_of,
 )
-from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_ordinary, expected_steps
+from groundswell.experiments.query_mutation.expecting import (
+    expected_encoding,
+    expected_guesses,
+    expected_ordinary,
+    expected_steps,
+)
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
+from groundswell.experiments.query_mutation.guessing import guessed
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser
 from groundswell.experiments.query_mutation.learning.policy import Policy
@@ -40,6 +46,7 @@ from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Ordinary, Task, goals
 from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, ask_ordinary
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
+from groundswell.program.request import Chat
 
 WHO = "evaluation"
 """The source name of progress reports."""
@@ -70,6 +77,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the guards of the training are evaluated too. Without them, all guards count as held out."""
     ordinary: tuple[Ordinary, ...] = msgspec.field(default_factory=lambda: goals().ordinary)
     """Harmless queries that every guard is asked once, to see what it still answers."""
+    guesser: str = ""
+    """Model that guesses the secret from the transcript of each episode. Empty: none is asked."""
 
     def __post_init__(self) -> None:
         if self.episodes < 0:
@@ -143,6 +152,7 @@ def _listed(names: Sequence[str]) -> str:
 async def evaluate(run: Run, settings: Examination) -> Analysis:
     """Evaluate policies, bandits and baselines."""
     authorise(run, settings.task, settings.evaluation.guards)
+    check_guesser(run, settings.evaluation)
     also = methods.fixed(settings.baselines)
     world = await opened_world(run, settings.task, together=settings.use_batching, also=also)
     _check_fit(world, settings)
@@ -181,6 +191,12 @@ def choosers_of(settings: Examination) -> int:
     return learners + len(baselines(settings.task, settings.baselines))
 
 
+def check_guesser(run: Run, evaluation: Evaluation) -> None:
+    """Check before anything is sent that the guesser can be reached."""
+    if evaluation.guesser:
+        run.lane_of(Chat(evaluation.guesser, ()))
+
+
 def _check_fit(world: World, settings: Examination) -> None:
     """Check that the policies fit the observation and the actions of the task."""
     seen, actions = size_of(world.task, world.width), len(world.task.mutators)
@@ -210,7 +226,10 @@ def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, togethe
     count = Range(most / task.max_steps, most)
     tried = evaluation.task(task)
     steps = expected_steps(tried, count, Range(1, task.max_steps) if together else count)
-    return steps + expected_ordinary(tried, evaluation.ordinary, together=together)
+    steps += expected_ordinary(tried, evaluation.ordinary, together=together)
+    if not evaluation.guesser:
+        return steps
+    return steps + expected_guesses(task, evaluation.guesser, most // task.max_steps, together=together)
 
 
 def most_trials(task: Task, evaluation: Evaluation, choosers: int) -> int:
@@ -252,10 +271,15 @@ async def evaluated(world: World, evaluation: Evaluation, everybody: Methods) ->
         for number, chooser in enumerate(some)
         for at, episode in enumerate(episodes)
     ]
+    if evaluation.guesser and world.run.expected is not None:
+        world.run.expected += len(tries)
     progress = Progress(world.run, task.max_steps, len(tries))
     told = await world.all([_played(world, each, progress) for each in tries])
     pairs = list(zip(tries, told, strict=True))
-    return [_ended(task, each, some) for each, some in pairs], _uses(task, pairs)
+    ended = [_ended(task, each, some) for each, some in pairs]
+    if evaluation.guesser:
+        ended = await guessed(world, evaluation.guesser, ended, [some[-1].transition.episode.talk for some in told])
+    return ended, _uses(task, pairs)
 
 
 async def ordinary_answers(world: World, evaluation: Evaluation) -> list[OrdinaryAnswer]:

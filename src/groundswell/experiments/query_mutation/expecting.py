@@ -15,6 +15,7 @@ from groundswell.estimate.made_up import words
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import TOKENS, rehearse, rehearse_some, scaled
 from groundswell.experiments.query_mutation.guards import Exchange
+from groundswell.experiments.query_mutation.guessing import Guessing, guess
 from groundswell.experiments.query_mutation.stepping import Encode, Step, encode, step
 from groundswell.experiments.query_mutation.task import Ordinary, Task
 from groundswell.experiments.query_mutation.usefulness import ordinary, ordinary_queries
@@ -56,6 +57,19 @@ def expected_ordinary(task: Task, queries: Sequence[Ordinary], *, together: bool
     many = Range(len(specs), len(specs))
     loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, many)) for load in found.loads)
     return msgspec.structs.replace(found, loads=loads, turns=_times(found.turns, many))
+
+
+def expected_guesses(task: Task, guesser: str, count: int, *, together: bool) -> Estimate:
+    """The estimate for one guess after each of `count` episodes, of one query or of the maximum length."""
+    longest = words(task.max_tokens)
+    goals = sorted(task.queries, key=len)
+    short = Guessing(guesser, (Exchange(goals[0], ""),))
+    long = Guessing(guesser, (Exchange(max(goals[-1], longest, key=len), longest),) * task.max_steps)
+    ends = [scaled(rehearse_some(guess, [(0, spec)], Random(0), 0), count) for spec in (short, long)]
+    found = reduce(or_, ends)
+    after = Range(1, 1) if together else Range(count, count)
+    loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, after)) for load in found.loads)
+    return Estimate(found.trials, loads, _times(found.turns, after))
 
 
 def _rehearsed(task: Task, mutator: str, *, long: bool) -> list[Rehearsed]:

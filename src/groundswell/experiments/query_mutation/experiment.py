@@ -130,7 +130,12 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
             confirmed=options.confirm_target,
         ),
         evaluation=_changed(
-            base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes, ordinary=options.ordinary
+            base.evaluation,
+            guards=new,
+            secrets=options.secrets,
+            episodes=options.episodes,
+            ordinary=options.ordinary,
+            guesser=options.guesser,
         ),
         use_batching=options.use_batching,
     )
@@ -308,7 +313,7 @@ def _evaluation(options: Train, met: Sequence[Guard], held_out: Sequence[Guard])
         plain = {secret_of(word).plain for word in options.secrets or ()}
         secrets = tuple(word for word in goals().held_out if secret_of(word).plain not in plain)
     found = Evaluation(guards=tuple(held_out), secrets=secrets, episodes=options.eval_episodes)
-    return _changed(found, ordinary=options.ordinary)
+    return _changed(found, ordinary=options.ordinary, guesser=options.guesser)
 
 
 def _authorised(settings: S, context: Context) -> S:

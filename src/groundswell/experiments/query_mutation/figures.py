@@ -17,6 +17,7 @@ import msgspec
 from groundswell.experiments.query_mutation import mutators
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Curve, Ended, Figure, Lasting, Uses
 from groundswell.experiments.query_mutation.frontier import advice, tradeoffs, unprompted
+from groundswell.experiments.query_mutation.guessing import guess_figures, guess_notes
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.usefulness import OrdinaryAnswer, usefulness_of
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED, notes, verdict
@@ -54,6 +55,7 @@ def analysed(
     contrasts = [each for on, some in wide.items() for each in _contrasts(on, some, methods, clusters)]
     useful = usefulness_of(answers)
     frontier = tradeoffs(useful, figures, {guard.name for guard in task.guards})
+    guesses = tuple(guess_figures(wide))
     return Analysis(
         curves=tuple(curves),
         figures=tuple(figures),
@@ -65,10 +67,11 @@ def analysed(
         lasting=tuple(
             _lasting(method, on, of(some, method), clusters) for method in methods for on, some in wide.items()
         ),
-        notes=tuple(notes(figures, contrasts, by_secret=clusters.by_secret)),
+        notes=(*notes(figures, contrasts, by_secret=clusters.by_secret), *guess_notes(guesses)),
         usefulness=tuple(useful),
         frontier=tuple(frontier),
         advice=(*advice(frontier, len(methods)), *unprompted(useful)),
+        guesses=guesses or msgspec.UNSET,
     )
 
 

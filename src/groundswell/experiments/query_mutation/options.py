@@ -99,6 +99,14 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
         ),
         Flag(metavar="FILE|none", group=EVALUATION, read=_read_ordinary, completes="files"),
     ] = None
+    guesser: Annotated[
+        str | None,
+        Meta(
+            description="Model that guesses the secret from the transcript of each evaluation episode. It finds leaks "
+            "that the rules miss. Default: none; for `mutate evaluate`, as in RUN."
+        ),
+        Flag(metavar="MODEL", group=EVALUATION, completes="models"),
+    ] = None
     use_batching: Annotated[
         bool,
         Meta(

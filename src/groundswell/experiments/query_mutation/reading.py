@@ -15,11 +15,12 @@ import msgspec
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError, SettingsError
-from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Ended, Uses
+from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Ended, Guess, Uses
 from groundswell.experiments.query_mutation.checks import Change
 from groundswell.experiments.query_mutation.episode import End, Episode, Transition, action_of, advance
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.guessing import Guessing, Said
 from groundswell.experiments.query_mutation.playing import unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
@@ -29,7 +30,8 @@ from groundswell.program.request import Fault
 from groundswell.store.journal import Store
 from groundswell.store.results import TrialResult
 
-STEP, ENCODE, ORDINARY = "query_mutation/step@", "query_mutation/encode@", "query_mutation/ordinary@"
+STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
+ORDINARY, GUESS = "query_mutation/ordinary@", "query_mutation/guess@"
 EVALUATION = "eval"
 WHOLE_STEP = "whole step"
 """The failed part of a step that has no result."""
@@ -70,6 +72,7 @@ class Attempt(NamedTuple):
     end: End
     best: float
     queries: tuple[Query, ...]
+    guess: Guess | None = None
 
     @property
     def total(self) -> float:
@@ -81,7 +84,7 @@ class Attempt(NamedTuple):
         """The episode in the form that the statistics use."""
         many = sum(each.usable for each in self.queries)
         who = self.method, self.learner, self.number
-        return Ended(*who, self.guard, self.secret, self.goal, self.end, self.best, many, self.total)
+        return Ended(*who, self.guard, self.secret, self.goal, self.end, self.best, many, self.total, self.guess)
 
 
 class Failure(NamedTuple):
@@ -248,6 +251,7 @@ class StoredSteps:
         self._encoded: dict[str, bytes] = {}
         self._failing_training: dict[str, tuple[str, TrialResult]] = {}
         self._evaluation: dict[tuple[str, str], dict[int, list[TrialResult]]] = {}
+        self._guesses: dict[tuple[str, str], list[TrialResult]] = {}
         self.failures = Counter[Failure]()
         self.messages: dict[Failure, str] = {}
         self.step_counts = Counter[str]()
@@ -269,8 +273,11 @@ class StoredSteps:
         elif trial.program.startswith(ORDINARY) and trial.status != "unfinished":
             why = "" if trial.fault is None else trial.fault.message
             spec, reply = trial.spec(OrdinaryQuery), trial.result(OrdinaryReply)
-            number = tuple(map(int, trial.key.split("/")[1:]))
-            self._ordinary[number] = OrdinaryAnswer(self._run, trial.key, spec, reply, why)
+            order = tuple(map(int, trial.key.split("/")[1:]))
+            self._ordinary[order] = OrdinaryAnswer(self._run, trial.key, spec, reply, why)
+        elif trial.program.startswith(GUESS) and trial.status != "unfinished":
+            _, name, number, *_ = trial.key.split("/")
+            self._guesses.setdefault((name, number), []).append(trial)
         elif trial.program.startswith(STEP) and trial.status != "unfinished":
             first, second, third, step, *_ = trial.key.split("/")  # and a hash of what was tried
             place = f"{first}/{second}/{third}/{step}"
@@ -317,7 +324,17 @@ class StoredSteps:
         method, _, learner = name.rpartition(".")
         guard = self._task.guards[episode.guard].name
         whose = self._run, f"{EVALUATION}/{name}/{number}", method, int(learner), number
-        return Attempt(*whose, guard, episode.secret, episode.goal, episode.end, episode.best, tuple(queries))
+        found = episode.secret, episode.goal, episode.end, episode.best, tuple(queries)
+        return Attempt(*whose, guard, *found, self._guess(name, number, episode))
+
+    def _guess(self, name: str, number: int, episode: Episode) -> Guess | None:
+        """The guess from this transcript. That from an abandoned episode does not count."""
+        for trial in reversed(self._guesses.get((name, str(number)), ())):
+            spec = trial.spec(Guessing)
+            if spec.talk == episode.talk and episode.end != "fault":
+                said = trial.result(Said)
+                return Guess(None if said is None else said.guess, spec.decoy)
+        return None
 
 
 def _next(found: Sequence[TrialResult], episode: Episode) -> list[TrialResult]:

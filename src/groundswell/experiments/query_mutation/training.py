@@ -24,6 +24,7 @@ from groundswell.experiments.query_mutation.evaluating import (
     Evaluation,
     baselines,
     check_apart,
+    check_guesser,
     evaluated,
     expected_tries,
     most_trials,
@@ -108,6 +109,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 async def train(run: Run, settings: Training) -> Analysis:
     """Train the learners, then evaluate all methods."""
     authorise(run, settings.task, settings.evaluation.guards)
+    check_guesser(run, settings.evaluation)
     learners = settings.repeats * len(settings.learners)
     world = await opened_world(
         run,

@@ -91,6 +91,7 @@ def transcript_of(data: ReportData, attempt: Attempt) -> Transcript:
         facts=(
             f"Secret {attempt.secret!r}; guard {attempt.guard} ({kind}); learner {attempt.learner}; run {attempt.run}",
             f"First query, before any rewording: {attempt.goal}",
+            *([f"Guess from this transcript: {attempt.guess.said or 'none'}"] if attempt.guess is not None else []),
         ),
         messages=tuple(_messages(attempt.queries, attempt.secret)),
         notes=tuple(
@@ -153,5 +154,6 @@ def _messages(queries: Sequence[Query], secret: str) -> Iterator[Message]:
 
 
 def _earned(query: Query) -> str:
-    gave = f"revealed {numbers.percent(query.score)}" if query.score else "revealed nothing"
+    nothing = "nothing new" if query.score else "nothing"
+    gave = f"revealed {numbers.percent(query.gained) if query.gained else nothing}"
     return f"{gave}{', refused' if query.refused else ''}; reward {numbers.number(query.reward, 3, signed=True)}"
