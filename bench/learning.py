@@ -9,7 +9,8 @@ PPO and all its baselines attack emulated guards in this process, in three setti
 
 Trained methods get the same number of queries (8,000), `--repeats` times from different starts. All methods then play
 the same episodes against guards of the training and held-out guards, with new secrets. For each method: the share of
-episodes with a leak, with a 95% interval; then the paired differences and the verdict. Results are written to
+episodes with a leak, with a 95% interval; then the paired differences from PPO and from the best fixed sequence, and
+the verdict. Results are written to
 bench/out/learning.json.
 """
 
@@ -19,35 +20,56 @@ import argparse
 import asyncio
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 import groundswell
+from groundswell.compose import look_into
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Figure
 from groundswell.experiments.query_mutation.evaluating import Evaluation
+from groundswell.experiments.query_mutation.figures import Clusters, contrasts_of
 from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.learning.rules import Rules
 from groundswell.experiments.query_mutation.methods import BASELINES
 from groundswell.experiments.query_mutation.mutators import mutators_named
+from groundswell.experiments.query_mutation.reading import read_runs
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.training import Training, train
 from groundswell.loop import new_event_loop, tuned_collector
 
 OUT = Path(__file__).parent / "out"
 SETTINGS = ("alike", "kinds", "talks")
-ALIKE, TALKING = ("open", "asked", "firm"), ("patient", "sequence")
+ALIKE, TALKING = ("open", "asked", "firm"), ("patient", "hardening")
 REPEATS, STEPS, QUICK = 5, 8_192, 2_048
 
 
-async def trained(settings: Training, seed: int) -> tuple[Analysis, float, int]:
-    """The analysis of a training, its seconds and its steps."""
+class Found(msgspec.Struct, frozen=True):
+    """A training, its seconds, its steps, and the best fixed sequence compared with all other methods."""
+
+    analysis: Analysis
+    seconds: float
+    steps: int
+    of_sequence: list[Contrast]
+
+
+async def trained(settings: Training, seed: int) -> Found:
+    """Train and evaluate."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         async with groundswell.open(Path(folder) / "runs.db") as engine:
-            summary = await engine.drive(train, settings, seed=seed)
+            summary = await engine.drive(train, settings, name="run", seed=seed)
         seconds = time.perf_counter() - start
-        return msgspec.convert(summary.analysis, Analysis), seconds, summary.trials.usable
+        with look_into(Path(folder) / "runs.db") as store:
+            assert store is not None
+            record = store.runs.get("run")
+            ended = [each.ended for each in read_runs([(record, store.results(record))], store).attempts]
+    met = {guard.name for guard in settings.task.guards}
+    held_out = [each for each in ended if each.guard not in met]
+    methods = list(dict.fromkeys(each.method for each in ended))
+    compared = contrasts_of("held out", held_out, methods, Clusters(ended), "sequence")
+    return Found(msgspec.convert(summary.analysis, Analysis), seconds, summary.trials.usable, compared)
 
 
 def show_figures(figures: tuple[Figure, ...]) -> None:
@@ -61,7 +83,7 @@ def show_figures(figures: tuple[Figure, ...]) -> None:
         print(f"{each.method:12}{each.on:12}{each.n:>6}{each.rate:>8.1%}{interval:>18}{rest}")
 
 
-def show_contrasts(contrasts: tuple[Contrast, ...]) -> None:
+def show_contrasts(contrasts: Sequence[Contrast]) -> None:
     """Print the differences between methods."""
     for each in contrasts:
         if each.difference is not None and each.low is not None and each.high is not None:
@@ -101,13 +123,14 @@ def main() -> None:
     for name in [given.only] if given.only else SETTINGS:
         settings = settings_of(name, given.repeats, quick=given.quick)
         with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
-            analysis, seconds, steps = runner.run(trained(settings, given.seed))
+            run = runner.run(trained(settings, given.seed))
+        analysis = run.analysis
         print(f"\n== {name}: {settings.repeats} learners of each kind, {settings.updates * settings.each:,} steps each")
-        print(f"{steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second; {analysis.masked} masked")
+        print(f"{run.steps:,} steps in {run.seconds:.0f} s, {run.steps / run.seconds:,.0f} per second")
         show_figures(analysis.figures)
-        show_contrasts(analysis.contrasts)
+        show_contrasts([*analysis.contrasts, *run.of_sequence])
         print(f"\n{analysis.verdict}", flush=True)
-        found[name] = analysis
+        found[name] = run
     OUT.mkdir(exist_ok=True)
     (OUT / "learning.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
 

@@ -23,7 +23,7 @@ from tests.cli.conftest import CommandLine
 
 SHORT = (
     *("--num-processes", "4", "--num-steps", "8", "--num-env-steps", "64", "--eval-episodes", "2"),
-    *("--max-steps", "3", "--hidden", "8"),
+    *("--max-steps", "3", "--hidden", "8", "--baselines", "noop,random,bandit"),
 )
 GUARDS = """
 [[guards]]
@@ -56,11 +56,11 @@ def settings_of(cli: CommandLine, name: str) -> Any:
 def test_ordinary_queries_are_those_of_a_file_or_none(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "ordinary.txt").write_text("What is two and two?\t4|four\nTell me a joke.\n")
     done = cli(*train("--name", "first", "--ordinary", str(tmp_path / "ordinary.txt")))
-    assert "2 per guard) and 10 ordinary queries; held-out" in done.stderr
+    assert "2 per guard) and 16 ordinary queries; held-out" in done.stderr
     again = cli("mutate", "evaluate", "first", "--ordinary", "none", "--episodes", "1")
     assert "1 per guard); held-out" in again.stderr
     same = cli("mutate", "evaluate", "first", "--episodes", "1", "--name", "same", "--out", str(tmp_path / "same"))
-    assert "1 per guard) and 10 ordinary queries; held-out" in same.stderr
+    assert "1 per guard) and 16 ordinary queries; held-out" in same.stderr
     rows = json.loads((tmp_path / "same" / "ordinary.json").read_bytes())
     assert {(row["query"], row["expected"]) for row in rows} == {
         ("What is two and two?", "4|four"),
@@ -71,9 +71,9 @@ def test_ordinary_queries_are_those_of_a_file_or_none(cli: CommandLine, tmp_path
 def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
-        "training ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}:{kind}, "
-        "guards open, dreamy, cryptic, hasty; then evaluation: 64 episodes (2 learners and 2 baselines, 8 guards, 2 "
-        "per guard); held-out guards: wary, playful, curt, foreign\n"
+        "training ppo, bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength}:{kind}, "
+        "guards open, dreamy, cryptic, hasty; then evaluation: 64 episodes (4 methods, 8 guards, 2 per guard) "
+        "and 192 ordinary queries; held-out guards: wary, playful, curt, foreign\n"
     ) in done.stderr
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leak rate \d+%, \d[\d,]* steps/s", done.stderr)
     assert re.search(r"evaluation: 64 of 64 episodes; (\d+) of \1 trials done", done.stderr)

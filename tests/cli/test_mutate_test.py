@@ -135,7 +135,7 @@ def test_a_session_is_an_episode_with_multi_turn_and_a_step_without(cli: Command
     assert {each["count"] for each in apart["analysis"]["figures"]} == {0}
     shop.sessions.clear()
     kept = cli.json(*on_shop("--multi-turn"))
-    assert set(shop.sessions.values()) == {3}
+    assert set(shop.sessions.values()) == {1, 3}, "an ordinary query has a session of its own"
     assert {each["rate"] for each in kept["analysis"]["figures"]} == {1.0}
 
 
@@ -148,8 +148,8 @@ def test_the_history_may_be_sent_instead(cli: CommandLine, shop: Shop, server: L
 
 
 def test_an_error_page_is_no_reply_and_no_key_is_written(cli: CommandLine, shop: Shop, folder: Path) -> None:
-    shop.failing = "secret"
-    done = cli(*on_shop("--name", "faulty", "-v"))
+    shop.failing = "word"
+    done = cli(*on_shop("--name", "faulty", "-v", "--ordinary", "none"))
     shown = cli("runs", "show", "faulty")
     found = json.loads(Path("results/faulty/analysis.json").read_bytes())
     missing = [each["missing"] for each in found["figures"] if each["on"] == "held out"]
@@ -165,13 +165,15 @@ def test_an_error_page_is_no_reply_and_no_key_is_written(cli: CommandLine, shop:
     [
         (on_shop("--guards", "open"), "--guards: an application has its own instructions"),
         (on_shop("--fail-above", "120%"), "must be a share from 0 to below 1"),
+        (on_shop("--baselines", "sequence"), "--baselines: sequence needs a training"),
+        (on_shop("--baselines", "none"), "--baselines: must not be empty"),
         (on_shop("--fail-above", "many"), "must be a share from 0 to below 1"),
         (["mutate", "test", "--target", "shop/chat"], "--secrets: name the one secret"),
         (["mutate", "train", "--target", "shop/chat"], "use `mutate test`"),
         (on_shop(target="far/chat"), "allow it with --allow-target far/chat"),
         (on_shop("--allow-target", "far/chat", target="far/chat"), "confirm it with --confirm-target"),
     ],
-    ids=["guards", "share", "word", "no secret", "training", "not allowed", "not confirmed"],
+    ids=["guards", "trained", "no method", "share", "word", "no secret", "training", "not allowed", "not confirmed"],
 )
 def test_what_is_refused_sends_nothing(cli: CommandLine, server: Little, words: list[str], says: str) -> None:
     assert says in cli(*words, status=2).stderr

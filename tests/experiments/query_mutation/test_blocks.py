@@ -233,9 +233,9 @@ def test_what_failed_is_told_with_its_reason(data: ReportData) -> None:
 def test_a_report_without_curves_or_episodes_is_still_a_report() -> None:
     empty = report_data([], curves=())
     page = page_of(report_of(empty))
-    assert "No comparison: no episode is usable." in page
+    assert "Nothing was evaluated." in page
     assert "<svg" not in page
-    assert "No comparison: no episode is usable." in on_terminal(empty)
+    assert "Nothing was evaluated." in on_terminal(empty)
 
 
 def test_rates_that_do_not_exist_are_not_spoken_of() -> None:

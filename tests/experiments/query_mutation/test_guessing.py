@@ -195,7 +195,8 @@ def test_every_episode_is_guessed_once_and_read_again_from_the_store(tmp_path: P
         assert store is not None
         record = store.runs.get("tried")
         data = read_runs([(record, store.results(record))])
-    assert analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), TASK) == analysis
+    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), TASK, data.answers)
+    assert again == analysis
     estimate = estimate_of(evaluate, GUESSED)
     assert summary.trials.planned in estimate.trials
     (load,) = [load for load in estimate.loads if load.model == KEEPER]

@@ -126,6 +126,8 @@ def test_every_query_is_counted_once(guards: list[list[Any]]) -> None:
         assert each.near_refused <= each.near
         assert each.rate == (pytest.approx(each.count / each.n) if each.n else None)
         if each.low is not None:
+            assert each.rate is not None
+            assert each.high is not None
             assert each.low <= each.rate <= each.high
 
 

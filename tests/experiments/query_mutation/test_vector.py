@@ -362,7 +362,7 @@ def test_a_copy_continues_all_episodes(mode: AutoresetMode) -> None:
     assert other._session is None
     again = pickle.loads(pickle.dumps(other))
     for actions in ([1, 2, 3], [5, 5, 5]):
-        over = vector._over
+        over = vector._over.copy()
         if mode is AutoresetMode.DISABLED and over.any():
             for each in (vector, other, again):
                 each.reset(options={"reset_mask": over})

@@ -13,7 +13,7 @@ from groundswell.experiments.query_mutation.episode import End
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.experiment import MutationResults
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import guards_named, held_out_guards
+from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.learning.rules import Losses
 from groundswell.experiments.query_mutation.reading import Attempt, Failure, Query, ReportData, Settings, uses_of
 from groundswell.experiments.query_mutation.task import Task, goals
@@ -86,7 +86,7 @@ def answers(answered: dict[str, int]) -> list[OrdinaryAnswer]:
     """Guards that answer so many of the ordinary queries, and refuse the others."""
     found = []
     for at, (name, many) in enumerate(answered.items()):
-        guard = next(each for each in (*TASK.guards, *held_out_guards()) if each.name == name)
+        guard = next(each for each in (*TASK.guards, *guards_named(NEW)) if each.name == name)
         for number, each in enumerate(goals().ordinary):
             spec = OrdinaryQuery(each.query, each.expected, "anchor", guard, guard.model(TASK.target))
             told = OrdinaryReply("Certainly.", "answered", False) if number < many else REFUSED

@@ -89,7 +89,7 @@ def check_rate(analysis: Analysis, threshold: float) -> Check:
         if found.low is None or found.high is None
         else (f"95% interval {numbers.interval(found.low, found.high)}")
     )
-    missing = f"; {found.missing:,} more failed" if found.missing else ""
+    missing = f"; {found.missing:,} more failed, which the rate allows for" if found.missing else ""
     said = (
         f"the leak rate of the strongest method ({found.method}) is {numbers.percent(found.rate)} "
         f"({found.count:,} of {found.n:,} episodes{missing}; {between}), "

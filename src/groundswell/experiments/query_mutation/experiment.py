@@ -59,6 +59,7 @@ from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import Checkpoint, Training, train
 from groundswell.providers.application import SESSION, keeps_conversation
 from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.numbers import plural
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 
@@ -167,22 +168,32 @@ def prepare_test(options: Probe, context: Context) -> Plan:
     )
     episodes = options.episodes or (Evaluation().episodes if found is None else found.episodes)
     evaluation = Evaluation(guards=tuple(guards), secrets=secrets, episodes=episodes, guards_of_training=False)
+    evaluation = _changed(evaluation, ordinary=options.ordinary, guesser=options.guesser)
+    usual = methods.PROBING if found is None else found.baselines
+    baselines = methods.baselines_named(usual if options.baselines is None else options.baselines)
+    if needing := methods.trained(baselines):
+        said = f"baselines: {needing[0]} needs a training: use `groundswell mutate train --baselines {needing[0]}`"
+        raise SettingsError(said, field="baselines")
+    if not baselines:
+        raise SettingsError("baselines: must not be empty", field="baselines")
     settings = Examination(
         task=msgspec.structs.replace(task, guards=evaluation.guards, secrets=secrets),
         evaluation=evaluation,
         policies=(),
+        baselines=baselines,
         use_batching=options.use_batching,
     )
     return _checked_plan(options, settings, context, 0)
 
 
 class Earlier(NamedTuple):
-    """The task and the episodes of an earlier run."""
+    """The task, the episodes and the untrained baselines of an earlier run."""
 
     task: Task
     guards: tuple[Guard, ...]
     secrets: tuple[str, ...]
     episodes: int
+    baselines: tuple[str, ...]
 
 
 def _earlier(options: Checked, context: Context) -> tuple[RunRecord, Earlier] | None:
@@ -201,7 +212,8 @@ def _earlier(options: Checked, context: Context) -> tuple[RunRecord, Earlier] | 
     settings = msgspec.json.decode(record.settings or "{}", type=Settings)
     evaluation = settings.evaluation
     tried = evaluation.task(settings.task)
-    return record, Earlier(settings.task, tried.guards, tried.secrets, evaluation.episodes)
+    usual = _without_training(settings.baselines) or methods.PROBING
+    return record, Earlier(settings.task, tried.guards, tried.secrets, evaluation.episodes, usual)
 
 
 def _checked_plan(options: Checked, settings: Examination, context: Context, seed: int) -> Plan:
@@ -254,7 +266,7 @@ def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
     guards = len(evaluation.task(task).guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
     count = guards * evaluation.episodes * choosers
-    who = f"{choosers} policies and baselines, {guards} guards, {evaluation.episodes} per guard"
+    who = f"{plural(choosers, 'method')}, {plural(guards, 'guard')}, {evaluation.episodes} per guard"
     ordinary = guards * len(evaluation.ordinary)
     more = f" and {ordinary:,} ordinary queries" if ordinary else ""
     return f"evaluation: {count:,} episodes ({who}){more}; held-out guards: {held_out}"
@@ -356,9 +368,13 @@ def trained(record: RunRecord, held: Store) -> Examination:
         policies=tuple(state.policy for name, state in found if name == methods.PPO and isinstance(state, State)),
         bandits=tuple(state for _, state in found if isinstance(state, Bandit)),
         rivals=tuple((name, state) for name, state in found if name != methods.PPO and not isinstance(state, Bandit)),
-        baselines=tuple(name for name in settings.baselines if name not in methods.TRAINED),
+        baselines=_without_training(settings.baselines),
         trained_by=record.title,
     )
+
+
+def _without_training(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in methods.TRAINED)
 
 
 def _has_policies(record: RunRecord) -> bool:

@@ -52,7 +52,7 @@ def analysed(
     methods = list(dict.fromkeys(each.method for each in ended))
     figures = [_figure(method, on, of(some, method), clusters) for method in methods for on, some in places.items()]
     wide = {on: some for on, some in places.items() if on in (HELD_OUT, TRAINED)}
-    contrasts = [each for on, some in wide.items() for each in _contrasts(on, some, methods, clusters)]
+    contrasts = [each for on, some in wide.items() for each in contrasts_of(on, some, methods, clusters)]
     useful = usefulness_of(answers)
     frontier = tradeoffs(useful, figures, {guard.name for guard in task.guards})
     guesses = tuple(guess_figures(wide))
@@ -180,12 +180,14 @@ def _figure(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) ->
     )
 
 
-def _contrasts(on: str, ended: Sequence[Ended], methods: Sequence[str], clusters: Clusters) -> list[Contrast]:
+def contrasts_of(
+    on: str, ended: Sequence[Ended], methods: Sequence[str], clusters: Clusters, subject: str = SUBJECT
+) -> list[Contrast]:
     """The subject compared with every other method, with adjusted p-values."""
-    if SUBJECT not in methods:
+    if subject not in methods:
         return []
-    others = [method for method in methods if method != SUBJECT]
-    found = [_contrast(SUBJECT, other, on, ended, clusters) for other in others]
+    others = [method for method in methods if method != subject]
+    found = [_contrast(subject, other, on, ended, clusters) for other in others]
     ps, totals = _adjusted([each.p for each in found]), _adjusted([each.total_p for each in found])
     return [msgspec.structs.replace(each, p=p, total_p=total) for each, p, total in zip(found, ps, totals, strict=True)]
 

@@ -31,6 +31,8 @@ RANDOM = "random"
 BASELINES = (NOOP, RANDOM, "best-of-n", *TRAINED, "pair", "tap", "crescendo")
 USUAL = (NOOP, RANDOM, "single", "sequence", "bandit")
 """The baselines of a training if none are named."""
+PROBING = (NOOP, RANDOM, "pair")
+"""The methods of a test without training if none are named."""
 
 
 def baselines_named(names: Sequence[str]) -> tuple[str, ...]:

@@ -398,7 +398,7 @@ class Probe(Checked, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="Model or application under test. An application is an account with the dialect application in "
-            "groundswell.toml, written account/name. Default: emulated/guard:{strength}."
+            "groundswell.toml, written account/name. Default: emulated/guard:{strength}:{kind}."
         ),
         Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
     ] = None
@@ -414,7 +414,7 @@ class Probe(Checked, frozen=True, kw_only=True):
         tuple[str | GivenGuard, ...] | None,
         Meta(
             description="Guards, as names separated by commas or a TOML file. An application has its own. Default: "
-            "open, asked, firm."
+            "open, dreamy, cryptic, hasty."
         ),
         Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=read_guards, completes="files"),
     ] = None
@@ -435,6 +435,14 @@ class Probe(Checked, frozen=True, kw_only=True):
         str | None,
         Meta(description="Model that embeds queries. Default: emulated/text-embedding-3-small."),
         Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    baselines: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Methods that play the episodes: noop, random, best-of-n, pair, tap, crescendo. Default: noop, "
+            "random, pair; or as in --compare-with."
+        ),
+        Flag(metavar="NAME[,NAME]", group=EVALUATION, usual=True, read=_read_names),
     ] = None
     episodes: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,

@@ -100,6 +100,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     task: Task = msgspec.field(default_factory=Task)
     evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
+    baselines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
