@@ -89,6 +89,18 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     }
 
 
+def test_an_evaluation_can_be_left_out(cli: CommandLine) -> None:
+    short = SHORT[: SHORT.index("--eval-episodes")]
+    done = cli.json("mutate", "train", *short, "--hidden", "8", "--eval-episodes", "0", "--baselines", "none")
+    assert done["trials"]["usable"] == 1 + 64
+    assert (done["analysis"]["figures"], done["analysis"]["notes"]) == ([], [])
+    assert done["analysis"]["verdict"] == "Nothing was evaluated."
+    assert (
+        "--baselines: unknown baseline 'best'; known: noop, random,"
+        in cli(*("mutate", "train", "--baselines", "best"), status=2).stderr
+    )
+
+
 @pytest.mark.slow
 def test_json_is_one_object_and_files_are_written_too(cli: CommandLine) -> None:
     done = cli.json(*train("--out", "mine"))
@@ -158,7 +170,7 @@ def test_every_setting_reaches_the_training(cli: CommandLine) -> None:
         (["--lr", "0"], "--lr 0: must be greater than 0"),
         (["--gamma", "2"], "--gamma 2: must be between 0 and 1"),
         (["--reply-tokens", "0"], "--reply-tokens 0: must be at least 1"),
-        (["--eval-episodes", "0"], "--eval-episodes 0: must be at least 1"),
+        (["--eval-episodes", "-1"], "--eval-episodes -1: must be at least 0"),
         (["--guards", "nobody"], "--guards: unknown guard 'nobody'; known: open,"),
         (["--guards", "none.toml"], "--guards none.toml: No such file"),
         (["--guards", "bad.toml"], "--guards bad.toml: "),
@@ -286,10 +298,10 @@ def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monke
 def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needed, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     found = cli.json(*train("--target", "openai/gpt-4o-mini", "--estimate"))
-    assert found["trials"] == [1 + 128 + 40, 1 + 128 + 40 * 3]
+    assert found["trials"] == [1 + 128 + 64 + 192, 1 + 128 + 64 * 3 + 192]
     models = {each["model"]: each["calls"] for each in found["models"]}
-    assert models["openai/gpt-4o-mini"][1] == pytest.approx(128 + 120)
-    assert models["emulated/reworder"] == pytest.approx([0, 128 + 120])
+    assert models["openai/gpt-4o-mini"][1] == pytest.approx(128 + 192 + 192)
+    assert models["emulated/reworder"] == pytest.approx([0, 128 + 192])
     assert not cli.store.exists()
 
 
@@ -338,7 +350,7 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
     one = cli.json(*train("--name", "one"))
     first = Path("results/one/report.html").read_bytes()
     episodes = json.loads(Path("results/one/episodes.json").read_bytes())
-    assert len(episodes) == 40
+    assert len(episodes) == 64
     leaks = sum(each["count"] for each in one["analysis"]["figures"] if each["on"] in ("held out", "trained"))
     assert sum(each["end"] == "leak" for each in episodes) == leaks
     told = cli("mutate", "report", "one")
@@ -354,7 +366,7 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
         *(("ppo", 0), ("bandit", 0), ("ppo", 1), ("bandit", 1))
     ]
     assert {(each["method"], each["n"]) for each in both["analysis"]["figures"] if each["on"] == "trained"} == {
-        (method, 12) for method in ("noop", "random", "bandit", "ppo")
+        (method, 16) for method in ("noop", "random", "bandit", "ppo")
     }
     assert all(Path(path).exists() for path in both["files"])
     kept = {"policy-0.npz", "policy-1.npz", "policy-best.npz"}
@@ -369,7 +381,7 @@ def test_a_training_that_is_not_done_is_resumed_first(cli: CommandLine) -> None:
     assert "method" not in stopped.stdout
     assert "runs resume" in cli("mutate", "evaluate", "cut", status=2).stderr
     resumed = cli("runs", "resume", "cut", "--max-calls", "100000")
-    assert re.search(r"^ppo +held out +4 ", resumed.stdout, re.MULTILINE)
+    assert re.search(r"^ppo +held out +8 ", resumed.stdout, re.MULTILINE)
     whole = cli.json(*train("--name", "whole"))
     assert json.loads(Path("results/cut/analysis.json").read_bytes()) == whole["analysis"]
 

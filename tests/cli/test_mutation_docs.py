@@ -36,7 +36,7 @@ def test_all_files_are_listed(cli: CommandLine) -> None:
 
 
 def test_guards_of_ones_own_can_be_read(tmp_path: Path) -> None:
-    (written,) = re.findall(r"```toml.*?\n(.*?)```", GUIDE, re.DOTALL)
+    (written,) = re.findall(r'```toml title="guards.toml"\n(.*?)```', GUIDE, re.DOTALL)
     (tmp_path / "guards.toml").write_text(written)
     found = read_guards("guards.toml", Place("--guards"))
     given = [guard for guard in found if isinstance(guard, GivenGuard)]

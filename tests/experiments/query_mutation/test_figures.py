@@ -129,7 +129,7 @@ def test_learners_that_differ_make_intervals_wide() -> None:
             id="no rival",
         ),
         pytest.param({"ppo": 1.0}, "No claim: ppo was compared with no other method.", id="no baseline"),
-        pytest.param({"noop": 0.0, "random": 0.5}, "No comparison: ppo has no usable episodes", id="no ppo"),
+        pytest.param({"noop": 0.0, "random": 0.5}, "The strongest method is random rewording: 50% of 48", id="no ppo"),
     ],
 )
 def test_the_verdict_says_who_wins(leaks: dict[str, float], said: str) -> None:

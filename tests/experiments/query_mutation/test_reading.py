@@ -64,9 +64,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stored]
 @pytest.mark.slow
 def test_episodes_played_again_from_the_store_give_the_same_figures(runs: dict[str, Stored]) -> None:
     data = read_runs([runs["one"]])
-    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), data.settings.task)
+    again = analysed(
+        [], [each.ended for each in data.attempts], uses_of(data.attempts), data.settings.task, data.answers
+    )
     assert again == data.analysis
-    assert len(data.attempts) == 4 * 5 * 6
+    assert len(data.attempts) == 4 * 8 * 6
     assert {"eval/ppo", "eval/noop", "eval/random"} == data.step_counts.keys()
     assert not data.failures
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groundswell
-from groundswell import Fault, FaultKind, Reply
+from groundswell import Fault, FaultKind, Reply, RetryPolicy, RunOptions
 from groundswell.compose import look_into
-from groundswell.engine.options import RetryPolicy, RunOptions
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.options import Place

@@ -177,7 +177,8 @@ def report_rates(run: Run, found: Analysis, episodes: int) -> None:
         if each.on in (HELD_OUT, TRAINED) and each.rate is not None and each.total is not None:
             figures[f"{WHO}/leak_rate/{each.on}/{each.method}"] = each.rate
             figures[f"{WHO}/mean_return/{each.on}/{each.method}"] = each.total
-    run.report(episodes, figures, f"{WHO}: {episodes:,} of {episodes:,} episodes", who=WHO)
+    if episodes:
+        run.report(episodes, figures, f"{WHO}: {episodes:,} of {episodes:,} episodes", who=WHO)
 
 
 def count_of(everybody: Methods) -> int:
@@ -216,15 +217,22 @@ def _check_fit(world: World, settings: Examination) -> None:
 def expected(settings: Examination) -> Estimate:
     """The estimate of an evaluation."""
     task = settings.task
-    tried = expected_tries(task, settings.evaluation, choosers_of(settings), together=settings.use_batching)
+    choosers, together = choosers_of(settings), settings.use_batching
+    tried = expected_tries(task, settings.evaluation, choosers, settings.baselines, together=together)
     return expected_encoding(task) + tried
 
 
-def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, together: bool) -> Estimate:
-    """The estimate for evaluating this number of choosers."""
+def expected_tries(
+    task: Task, evaluation: Evaluation, choosers: int, names: Sequence[str] = (), *, together: bool
+) -> Estimate:
+    """The estimate for evaluating this number of choosers, among them the baselines of these names."""
+    if not evaluation.episodes:
+        return Estimate(Range(0, 0))
     most = most_steps(task, evaluation, choosers)
     count = Range(most / task.max_steps, most)
     tried = evaluation.task(task)
+    also = (*tried.mutators, *methods.fixed(names))
+    tried = msgspec.structs.replace(tried, mutators=tuple(dict.fromkeys(also)))
     steps = expected_steps(tried, count, Range(1, task.max_steps) if together else count)
     steps += expected_ordinary(tried, evaluation.ordinary, together=together)
     if not evaluation.guesser:
@@ -235,7 +243,7 @@ def expected_tries(task: Task, evaluation: Evaluation, choosers: int, *, togethe
 def most_trials(task: Task, evaluation: Evaluation, choosers: int) -> int:
     """Maximum number of trials: steps, and ordinary queries."""
     ordinary = len(evaluation.task(task).guards) * len(evaluation.ordinary)
-    return most_steps(task, evaluation, choosers) + ordinary
+    return most_steps(task, evaluation, choosers) + (ordinary if evaluation.episodes else 0)
 
 
 def most_steps(task: Task, evaluation: Evaluation, choosers: int) -> int:
@@ -284,6 +292,8 @@ async def evaluated(world: World, evaluation: Evaluation, everybody: Methods) ->
 
 async def ordinary_answers(world: World, evaluation: Evaluation) -> list[OrdinaryAnswer]:
     """Ask all guards the ordinary queries."""
+    if not evaluation.episodes:
+        return []
     task = evaluation.task(world.task)
     return await ask_ordinary(World(world.run, task, world.encoded, together=world.together), evaluation.ordinary)
 

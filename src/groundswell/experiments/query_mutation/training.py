@@ -198,5 +198,7 @@ def expected(settings: Training) -> Estimate:
     steps = settings.updates * settings.each * learners
     waiting = settings.updates * settings.num_steps if settings.use_batching else steps
     taught = expected_steps(task, Range(steps, steps), Range(waiting, waiting))
-    tried = expected_tries(task, settings.evaluation, settings.choosers, together=settings.use_batching)
+    tried = expected_tries(
+        task, settings.evaluation, settings.choosers, settings.baselines, together=settings.use_batching
+    )
     return expected_encoding(task) + taught + tried

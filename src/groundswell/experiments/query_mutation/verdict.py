@@ -156,6 +156,8 @@ def _learners(figures: Iterable[Figure]) -> int:
 
 def notes(figures: Sequence[Figure], contrasts: Sequence[Contrast], *, by_secret: bool) -> list[str]:
     """What the intervals cover, and caveats."""
+    if not figures:
+        return []
     found = [_of_learners(_learners(figures)) if any(each.method not in UNTRAINED for each in figures) else ""]
     if by_secret:
         found.append(
