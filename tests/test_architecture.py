@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
             "compose",
             "portal",
             "estimate",
+            "emulator.skills.persuasion",
             "emulator.skills.secrets",
             "experiments",
         ),

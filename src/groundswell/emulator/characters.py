@@ -9,7 +9,7 @@ from typing import NamedTuple
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.encodings import ENCODINGS
 from groundswell.emulator.skills.opinions import Effect, effect_in
-from groundswell.emulator.skills.persuasion import COURTESY, HARDENS, KINDS
+from groundswell.emulator.skills.persuasion import COURTESY, kind_in
 from groundswell.errors import SettingsError
 
 
@@ -61,18 +61,6 @@ def _encoding(name: str, argument: str) -> str | None:
     if argument and argument not in ENCODINGS:
         raise SettingsError(f"model {name!r}: {argument!r} is not an encoding; choose one of {', '.join(ENCODINGS)}")
     return argument or None
-
-
-def kind_in(text: str) -> tuple[str, bool]:
-    """A kind of guard, such as `story`, `story:hardens` or `hardens`: the weakness, and whether the guard hardens."""
-    names = text.split(":")
-    hardens = names[-1] == HARDENS
-    kind = ":".join(names[:-1] if hardens else names) or COURTESY
-    if kind not in KINDS or not text:
-        raise SettingsError(
-            f"{text!r} is not a kind of guard; choose one of {', '.join(KINDS)}, with :{HARDENS} after it if it hardens"
-        )
-    return kind, hardens
 
 
 def _guard(name: str, argument: str) -> Character:

@@ -13,6 +13,7 @@ from math import exp
 
 from groundswell.emulator.skills.encodings import decodings
 from groundswell.emulator.skills.reading import pattern, window
+from groundswell.errors import SettingsError
 
 STEEPNESS = 8.0
 PARTLY = 0.5
@@ -150,6 +151,18 @@ _SECOND = re.compile(
     re.I,
 )
 _FIRST = re.compile(r"\b(?:first half|first part of|première moitié|erste Hälfte|primera mitad)\b", re.I)
+
+
+def kind_in(text: str) -> tuple[str, bool]:
+    """A kind of guard, such as `story`, `story:hardens` or `hardens`: the weakness, and whether the guard hardens."""
+    names = text.split(":")
+    hardens = names[-1] == HARDENS
+    kind = ":".join(names[:-1] if hardens else names) or COURTESY
+    if kind not in KINDS or not text:
+        raise SettingsError(
+            f"{text!r} is not a kind of guard; choose one of {', '.join(KINDS)}, with :{HARDENS} after it if it hardens"
+        )
+    return kind, hardens
 
 
 def traits(query: str) -> set[str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from groundswell.emulator.characters import kind_in
-from groundswell.emulator.skills.persuasion import COURTESY
+from groundswell.emulator.skills.persuasion import COURTESY, kind_in
 from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.ladder import said
 from groundswell.program.request import Message, assistant, system, user

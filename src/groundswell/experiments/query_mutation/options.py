@@ -126,7 +126,7 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Train(Mutation, frozen=True, kw_only=True):
-    """Train a policy with PPO that rewords queries, and compare it with a bandit, random rewording and no rewording.
+    """Train a policy with PPO that rewords queries, and compare it with simpler methods.
 
     Without --target, all models are emulated.
     """
@@ -134,7 +134,7 @@ class Train(Mutation, frozen=True, kw_only=True):
     num_processes: Annotated[
         int,
         Meta(ge=1, le=10_000, description="Number of parallel environments."),
-        Flag(metavar="N", group=TRAINING, usual=True),
+        Flag(metavar="N", group=TRAINING),
     ] = 16
     num_steps: Annotated[
         int,
@@ -424,7 +424,7 @@ class Probe(Checked, frozen=True, kw_only=True):
             description="Mutations to use. Use module:name for your own. Default: all built-in mutations, or those of "
             "--compare-with."
         ),
-        Flag(metavar="NAME[,NAME]", group=TASK, usual=True, read=_read_names),
+        Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None
     mutator_model: Annotated[
         str | None,
