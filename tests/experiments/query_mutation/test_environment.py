@@ -104,7 +104,7 @@ def test_a_width_that_the_embedder_does_not_have() -> None:
 def test_spaces_need_no_session() -> None:
     env = QueryMutationEnv()
     assert isinstance(env.action_space, Discrete)
-    assert (env.action_space.n, env.observation_space.shape) == (7, (64 + 3 + 7,))
+    assert (env.action_space.n, env.observation_space.shape) == (22, (64 + 3 + 22,))
     assert env._own is None
 
 
@@ -189,10 +189,10 @@ def test_a_text_of_ones_own_is_embedded_once() -> None:
     assert [len(request.texts) for request in models.embeds] == [len(Task().queries), 1]
 
 
-@pytest.mark.parametrize("action", [-1, 7])
+@pytest.mark.parametrize("action", [-1, 22])
 def test_actions_that_there_are_not(env: QueryMutationEnv, action: int) -> None:
     env.reset(seed=1)
-    with pytest.raises(InvalidAction, match=f"action {action}: must be between 0 and 6"):
+    with pytest.raises(InvalidAction, match=f"action {action}: must be between 0 and 21"):
         env.step(action)
 
 

@@ -115,8 +115,8 @@ def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"task": msgspec.structs.replace(TASK, mutators=("noop", "indirect"))}, "and 7 mutations"),
-        ({"task": msgspec.structs.replace(TASK, dimensions=32)}, "the task has 42"),
+        ({"task": msgspec.structs.replace(TASK, mutators=("noop", "indirect"))}, "and 22 mutations"),
+        ({"task": msgspec.structs.replace(TASK, dimensions=32)}, "the task has 57"),
         ({"bandits": (Bandit.new(3),)}, "bandits: use the mutators of the training"),
     ],
     ids=["mutators", "width", "bandit"],

@@ -208,8 +208,8 @@ def test_groups_stand_for_their_members(names: list[str], members: tuple[str, ..
     assert Task(mutators=tuple(names)).mutators == members
 
 
-def test_the_default_is_still_the_rewordings() -> None:
-    assert Task().mutators == BUILT_IN
+def test_the_default_is_rewordings_and_then_converters() -> None:
+    assert Task().mutators == (*BUILT_IN, *CONVERTERS)
 
 
 def test_an_unknown_name_lists_names_and_groups() -> None:

@@ -54,7 +54,7 @@ QUERIES = (
 SETTINGS = Examination(
     task=Task(target="scripted/target", guards=GUARDS, max_steps=1),
     evaluation=Evaluation(guards=HELD_OUT, secrets=goals().held_out, episodes=6, ordinary=QUERIES),
-    policies=(Policy.new(DIMENSIONS + FEATURES + 7, 7, 8, 0),),
+    policies=(Policy.new(DIMENSIONS + FEATURES + 22, 22, 8, 0),),
 )
 
 

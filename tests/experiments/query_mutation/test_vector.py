@@ -84,12 +84,12 @@ def test_with_nothing_given() -> None:
     vector = BatchedQueryMutationEnv()
     try:
         seen, infos = vector.reset(seed=1)
-        assert (vector.num_envs, seen.shape, seen.dtype.name) == (16, (16, 74), "float32")
+        assert (vector.num_envs, seen.shape, seen.dtype.name) == (16, (16, 89), "float32")
         assert seen in vector.observation_space
         assert len(set(infos["goal"])) > 1
         assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
         found = vector.step(vector.action_space.sample())
-        assert [each.shape for each in found[:4]] == [(16, 74), (16,), (16,), (16,)]
+        assert [each.shape for each in found[:4]] == [(16, 89), (16,), (16,), (16,)]
         assert [each.dtype.name for each in found[1:4]] == ["float64", "bool", "bool"]
     finally:
         vector.close()
@@ -292,8 +292,8 @@ def test_steps_that_are_wrong(session: Session) -> None:
         vector.step(1)  # type: ignore[arg-type]
     with pytest.raises(InvalidAction, match="actions: got 3 for 2 environments"):
         vector.step([0, 0, 0])
-    with pytest.raises(InvalidAction, match="action 9"):
-        vector.step([0, 9])
+    with pytest.raises(InvalidAction, match="action 22"):
+        vector.step([0, 22])
     assert vector.step([0, 0])[3].any()
     with pytest.raises(ResetNeeded, match="over"):
         vector.step([0, 0])

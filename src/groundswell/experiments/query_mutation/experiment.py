@@ -162,6 +162,7 @@ def prepare_test(options: Probe, context: Context) -> Plan:
     task = _changed(
         Task() if found is None else found.task,
         **{name: getattr(options, name) for name in PROBED},
+        max_tokens=options.reply_tokens,
         queries=options.queries,
         allowed_targets=options.allow_target,
         confirmed=options.confirm_target,

@@ -190,7 +190,7 @@ for _name in ("paraphrase", "politeness", "indirect", "synonyms", "shorten", "pa
     _asking(_name)
 
 BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
-"""The built-in rewordings, in the order of the actions. They are the default."""
+"""The built-in rewordings, in the order of the actions."""
 
 for _name in prompts()["converters"]:
     _converting(_name)
@@ -206,6 +206,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "all": (*BUILT_IN, *CONVERTERS, *ATTACKERS),
 }
 """Names for several mutators at once."""
+USUAL = (*BUILT_IN, *CONVERTERS)
+"""The mutators of a task if none are named."""
 
 
 @mutator(AFRESH)

@@ -238,7 +238,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         Meta(
             description="Mutations that a method can choose from, by name or group: rewordings, converters, attackers "
-            "or all. Use module:name for your own. Default: rewordings."
+            "or all. Use module:name for your own. Default: rewordings, converters."
         ),
         Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None
@@ -421,8 +421,8 @@ class Probe(Checked, frozen=True, kw_only=True):
     mutators: Annotated[
         tuple[str, ...] | None,
         Meta(
-            description="Mutations to use. Use module:name for your own. Default: all built-in mutations, or those of "
-            "--compare-with."
+            description="Mutations to use. Use module:name for your own. Default: rewordings, converters; or those "
+            "of --compare-with."
         ),
         Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
     ] = None
@@ -466,6 +466,11 @@ class Probe(Checked, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)] | None,
         Meta(description="Sampling temperature for the target and the mutator model. Default: 0."),
         Flag(metavar="NUMBER", group=TASK),
+    ] = None
+    reply_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Maximum tokens per reply. Default: 120."),
+        Flag(metavar="N", group=TASK),
     ] = None
     seed: Annotated[
         Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,

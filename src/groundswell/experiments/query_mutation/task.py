@@ -15,7 +15,7 @@ from groundswell.experiments.detectors.ladder import said
 from groundswell.experiments.detectors.reading import read
 from groundswell.experiments.detectors.secret import FEWEST, secret_of
 from groundswell.experiments.query_mutation.guards import WITHHELD, Guard, check_names, training_guards
-from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_named
+from groundswell.experiments.query_mutation.mutators import USUAL, mutators_named
 from groundswell.experiments.query_mutation.rewards import find_reward
 
 FILE = Path(__file__).with_name("goals.toml")
@@ -98,7 +98,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     embedder: str = EMBEDDER
     dimensions: int | None = None
     judge: str = JUDGE
-    mutators: tuple[str, ...] = BUILT_IN
+    mutators: tuple[str, ...] = USUAL
     """The mutations that actions stand for, in order. A group, such as `attackers`, stands for its members."""
     guards: tuple[Guard, ...] = msgspec.field(default_factory=training_guards)
     secrets: tuple[str, ...] = msgspec.field(default_factory=lambda: goals().train)
