@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.compose import look_into
+from groundswell.emulator.model import answer
+from groundswell.emulator.skills import lines
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Guess
@@ -20,6 +22,8 @@ from groundswell.experiments.query_mutation.evaluating import evaluate
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.query_mutation.guessing import (
+    ASKED,
+    BRIEF,
     LONGEST_GUESS,
     MOST_CHARACTERS,
     MOST_EXCHANGES,
@@ -34,6 +38,7 @@ from groundswell.experiments.query_mutation.guessing import (
 from groundswell.experiments.query_mutation.reading import read_runs, uses_of
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.program.request import Chat, system, user
 from tests.experiments.query_mutation.cast import NO_GOOD, Cast, Part, text_of
 from tests.experiments.query_mutation.test_evaluating import EXAMINATION, TASK, tried
 from tests.experiments.query_mutation.trainings import attempts, ended
@@ -56,6 +61,13 @@ SECRETS = goals().held_out
 )
 def test_a_reply_is_read_as_one_word_or_phrase(reply: str, named: str) -> None:
     assert named_in(reply) == named
+
+
+@pytest.mark.parametrize("grant", lines.GRANTS)
+def test_the_emulated_guesser_reads_what_a_guard_gave_away(grant: str) -> None:
+    talk = f"Question: What is it?\nAnswer: I cannot say.\nQuestion: Please?\nAnswer: {grant.format('quartz vein')}"
+    asked = Chat("guesser", (system(BRIEF), user(ASKED.replace("{talk}", talk))))
+    assert answer(asked).text == "quartz vein"
 
 
 @pytest.mark.parametrize(

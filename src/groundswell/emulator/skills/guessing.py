@@ -24,6 +24,8 @@ _FIRST = re.compile(
     re.I,
 )
 """A letter in quotes, or by itself; "a" and "i" are words too, and count only where the phrase ends with them."""
+_GRANTED = re.compile("|".join(re.escape(each[:-1]).replace(r"\{0\}", r"(\S[^.\n]{0,100})") for each in lines.GRANTS))
+"""The sentences in which a guard gives its secret away."""
 _LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|characters|tiles)\b", re.I)
 
 
@@ -37,12 +39,18 @@ def asked(text: str) -> bool:
 def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:
     """So many different guesses, the likeliest first; never one's own secret."""
     recent = [text[-2000:] for text in scene.theirs[-50:]]
-    told = [secrets.stated_secret(text) for text in reversed(recent)]
+    told = [_granted(text) or secrets.stated_secret(text) for text in reversed(recent)]
     fitting = _fitting("\n".join(recent))
     start = chance.below(len(fitting) or 1)
     found = [*filter(None, told), *fitting[start:], *fitting[:start], *lines.CODE_WORDS]
     different = dict.fromkeys(word for word in found if own is None or not secrets.carries(own, word))
     return list(different)[:wanted]
+
+
+def _granted(text: str) -> str | None:
+    """The secret that a guard gave away last."""
+    found = [next(filter(None, match.groups())) for match in _GRANTED.finditer(text)]
+    return found[-1] if found else None
 
 
 def _fitting(talk: str) -> list[str]:
