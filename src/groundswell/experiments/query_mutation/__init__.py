@@ -6,7 +6,7 @@ stepping.py    the program: one step of an environment
 episode.py     episodes: state, observation and transition (pure)
 targets.py     which targets may be tested
 playing.py     environments in an async run; sessions.py: a run for synchronous code
-learning/      policies, PPO, bandit and baselines; saving.py: policies as files
+learning/      PPO and the trained baselines; saving.py: policies as files
 training.py    driver of `mutate train`; evaluating.py: evaluation of all methods; expecting.py: estimates
 checks.py      checks for continuous integration: a threshold, and a comparison with an earlier run
 usefulness.py  ordinary queries to guards; frontier.py: usefulness against security, and advice which guard to ship

@@ -82,7 +82,7 @@ UPDATES: Columns = {
 OF_BOTH = {
     "run": "the id of the run",
     "key": "prefix of the keys of its trials: groundswell runs show RUN --trial KEY/0 shows the first one",
-    "method": "what chose the mutations: ppo, bandit, random or noop",
+    "method": "method that chose the mutations, such as ppo or sequence",
     "learner": "number of the learner within its method, from 0; numbered consecutively over several runs",
     "episode": "number of the episode; the same number has the same guard, secret and first query for every method",
     "guard": "name of the guard",
@@ -130,7 +130,7 @@ OF_ORDINARY = {
     "fault": "why it failed",
 }
 OF_UPDATES = {
-    "learner": "kind of learner: ppo or bandit",
+    "learner": "trained method, such as ppo or sequence",
     "number": "number of the learner within its kind, from 0; numbered consecutively over several runs",
     "steps": "total steps of the learner after this update",
     "usable": "usable steps of the update",

@@ -41,9 +41,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-LOOK = {"noop": (FAINT, "x"), "random": (GREEN, "D"), "bandit": (RED, "s"), "ppo": (BLUE, "o")}
+LOOK = {
+    **{"ppo": (BLUE, "o"), "ppo-blind": (BLUE, "s"), "sequence": (RED, "^"), "single": (RED, "v")},
+    **{"contextual": (GREEN, "D"), "bandit": (GREEN, "s"), "q-learning": (GREEN, "P")},
+    **{"noop": (FAINT, "x"), "random": (FAINT, "D"), "best-of-n": (FAINT, "+")},
+    **{"pair": (PINK, "o"), "tap": (PINK, "^"), "crescendo": (PINK, "D")},
+}
 """Colour and marker of each method."""
-OTHER = (PINK, "^")
+OTHER = (INK, "*")
 GUARDS = {HELD_OUT: "held-out guards", TRAINED: "guards of the training"}
 PAST = 0.3
 """How far a curve extends beyond the last query."""
