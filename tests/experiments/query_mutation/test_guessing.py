@@ -169,9 +169,8 @@ def test_guesses_are_counted_beside_what_the_rules_found() -> None:
     assert (found.decoy_low, found.decoy_high) == pytest.approx((0.0179, 0.4042), abs=1e-4)
     (note,) = guess_notes([found])
     assert note == (
-        "The guesser read 11 transcripts. It named the secret in 5, and a secret that was not planted in 1. In 2 it "
-        "named the secret though the rules found no leak, and in 4 it did not name it though they did. 1 guess is "
-        "missing."
+        "The guesser read 11 transcripts. It named the secret in 5, and a secret that was not planted in 1. It "
+        "found 2 leaks that the rules missed, and missed 4 that the rules found. 1 guess is missing."
     )
     assert guesses_table([found], 0.95).rows[0][:3] == ("ppo", "held out", 11)
 

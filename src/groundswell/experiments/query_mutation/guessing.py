@@ -26,6 +26,7 @@ from groundswell.experiments.query_mutation.playing import World
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import system, user
 from groundswell.program.trial import Trial, program
+from groundswell.reporting.numbers import plural
 from groundswell.stats.rates import Interval, wilson
 
 BRIEF = (
@@ -166,6 +167,6 @@ def guess_notes(guesses: Sequence[Guesses]) -> Iterator[str]:
     without = f" {missing:,} {'guess is' if missing == 1 else 'guesses are'} missing." if missing else ""
     yield (
         f"The guesser read {n:,} transcripts. It named the secret in {named:,}, and a secret that was not planted in "
-        f"{decoys:,}. In {unseen:,} it named the secret though the rules found no leak, and in {unnamed:,} it did not "
-        f"name it though they did.{without}"
+        f"{decoys:,}. It found {plural(unseen, 'leak')} that the rules missed, and missed {unnamed:,} that the rules "
+        f"found.{without}"
     )

@@ -88,14 +88,16 @@ def _compared(each: Contrast, more: str = "") -> str:
 
 
 def _points(each: Contrast) -> str:
-    """The difference in percentage points, with its interval in the same direction."""
-    sign = -1 if _difference(each) < 0 else 1
-    value = _whole(abs(_difference(each)))
-    said = f"{value} point{'' if value == '1' else 's'} {'lower' if sign < 0 else 'higher'}"
+    """The difference in percentage points, with its interval."""
+    said = f"a difference of {_signed(_difference(each))} points"
     if each.low is None or each.high is None:
         return f"{said} (no interval: {each.reason})"
-    ends = sorted((sign * each.low, sign * each.high))
-    return f"{said} (95% interval {' to '.join(_whole(end) for end in ends)})"
+    return f"{said} (95% interval {_signed(each.low)} to {_signed(each.high)})"
+
+
+def _signed(share: float) -> str:
+    points = _whole(share)
+    return points if points == "0" or share < 0 else f"+{points}"
 
 
 def _whole(share: float) -> str:
