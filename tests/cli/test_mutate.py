@@ -273,6 +273,14 @@ def test_guards_that_need_a_conversation_are_told_of(cli: CommandLine) -> None:
     assert told not in cli(*words, "--multi-turn").stderr
 
 
+def test_rewording_by_templates_is_told_of(cli: CommandLine) -> None:
+    words = train("--target", "ollama/llama3.2", "--estimate")
+    told = "emulated/reworder rewords queries by templates."
+    assert told in cli(*words).stderr
+    assert told not in cli(*words, "--mutator-model", "ollama/llama3.2").stderr
+    assert told not in cli(*train("--estimate")).stderr
+
+
 def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
     Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
     told = "guards 'token': the emulator finds no secret in the brief"

@@ -110,8 +110,8 @@ def test_learners_that_differ_make_intervals_wide() -> None:
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.75, "bandit": 0.5, "ppo": 0.25},
-            "ppo is not best: the leak rate on held-out guards is 25% for ppo and 75% for random rewording; a difference "
-            "of −50 points",
+            "ppo is not best: the leak rate on held-out guards is 25% for ppo and 75% for random rewording; a "
+            "difference of −50 points",
             id="loses",
         ),
         pytest.param(

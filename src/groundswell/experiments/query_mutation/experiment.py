@@ -274,8 +274,13 @@ def evaluation_plan(task: Task, evaluation: Evaluation, choosers: int) -> str:
 
 
 def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Warnings about emulated guards: a brief without a secret that the emulator recognises, or no conversation."""
+    """Warnings about emulated models: no secret that they recognise, no conversation, or a weak attacker."""
     if not task.target.startswith("emulated/"):
+        if task.mutator_model.startswith("emulated/"):
+            yield (
+                f"{task.mutator_model} rewords queries by templates. A low leak rate says little with such a weak "
+                "attacker: name a model with --mutator-model"
+            )
         return
     guards = (*task.guards, *evaluation.guards)
     planted = {each.name: each.brief.replace("{secret}", task.secrets[0]) for each in guards}
