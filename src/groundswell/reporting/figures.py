@@ -347,11 +347,16 @@ def heat_grid(axes: Axes, down: Sequence[str], across: Sequence[str]) -> None:
 
 def line_names(axes: Axes, ends: Sequence[tuple[float, str, str]], apart: float = 0.065) -> None:
     """Labels at the right ends of lines, without overlap. Each entry has a height, a name and a colour."""
-    at = -1.0
-    for height, name, colour in sorted(ends):
-        at = max(height, at + apart)
+    ordered, places = sorted(ends), list[float]()
+    for height, _, _ in ordered:
+        places.append(max(height, places[-1] + apart) if places else height)
+    most = 1.02
+    for at in reversed(range(len(places))):  # names that would be above the axes move down
+        places[at] = min(places[at], most)
+        most = places[at] - apart
+    for place, (_, name, colour) in zip(places, ordered, strict=True):
         axes.annotate(
-            name, (1, at), (6, 0), "axes fraction", textcoords="offset points", color=colour, va="center", fontsize=8
+            name, (1, place), (6, 0), "axes fraction", textcoords="offset points", color=colour, va="center", fontsize=8
         )
 
 

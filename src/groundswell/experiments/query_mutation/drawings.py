@@ -25,6 +25,7 @@ from groundswell.reporting.figures import (
     RED,
     WIDTH,
     Group,
+    Point,
     forest,
     forest_height,
     heat_cell,
@@ -50,6 +51,8 @@ LOOK = {
 """Colour and marker of each method."""
 OTHER = (INK, "*")
 GUARDS = {HELD_OUT: "held-out guards", TRAINED: "guards of the training"}
+MARKED = 8
+"""About the number of markers on a learning curve."""
 PAST = 0.3
 """How far a curve extends beyond the last query."""
 PERCENTS = ([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
@@ -85,7 +88,7 @@ def methods(data: ReportData) -> blocks.Figure:
         Group(
             f"all {GUARDS[on]}" if on in GUARDS else name_of(on),
             [
-                rate_point(each, *_look(each.method), each.method not in UNTRAINED)._replace(name=each.method)
+                _named(rate_point(each, *_look(each.method), each.method not in UNTRAINED), each.method)
                 for each in drawn
                 if each.on == on
             ],
@@ -95,11 +98,9 @@ def methods(data: ReportData) -> blocks.Figure:
     height = forest_height(groups)
 
     def draw(figure: Canvas) -> None:
-        axes = forest(figure, groups, height)
+        axes = forest(figure, groups, height, right=1.9)
         percent_axis(axes, 1.0)
         axes.set_xlabel(f"leak rate, with {analysis.level:.0%} confidence intervals")
-        names = dict.fromkeys(each.method for each in drawn)
-        legend(figure, [(name, *_look(name), name not in UNTRAINED) for name in names])
 
     return blocks.Figure(
         id="methods",
@@ -124,6 +125,16 @@ def methods(data: ReportData) -> blocks.Figure:
         size=(WIDTH, height),
         draw=draw,
     )
+
+
+def _named(point: Point, method: str) -> Point:
+    """The point with the name of its method."""
+    return point._replace(name=method, note=f"{method}  {point.note}")
+
+
+def _height(names: int, least: float) -> float:
+    """The height of a figure with so many names beside it."""
+    return max(least, 0.6 + 0.22 * names)
 
 
 def _look(method: str) -> tuple[str, str]:
@@ -235,9 +246,10 @@ def _name_guards(axes: Axes, every: Sequence[Tradeoff]) -> None:
         names.setdefault((each.rate, each.useful), []).append(name_of(each.guard))
     placed: list[tuple[float, float]] = []
     for (rate, useful), here in sorted(names.items()):
-        height = rate + 0.03
+        up = 1 if rate < 0.75 else -1
+        height = rate + up * 0.03
         while any(abs(useful - x) < 0.25 and abs(height - y) < 0.045 for x, y in placed):
-            height += 0.045
+            height += up * 0.045
         placed.append((useful, height))
         right = useful > 0.8
         axes.annotate(
@@ -265,15 +277,16 @@ def learning(analysis: Analysis) -> blocks.Figure:
         axes = figure.add_axes((0.07, 0.15, 0.76, 0.8))
         ends = []
         for band in found:
-            colour, steps = _look(band.learner)[0], [each.steps for each in band.points]
+            (colour, marker), steps = _look(band.learner), [each.steps for each in band.points]
             lows, highs = [each.low for each in band.points], [each.high for each in band.points]
             axes.fill_between(steps, lows, highs, color=colour, alpha=0.18, lw=0)
-            (line,) = axes.plot(steps, [each.rate for each in band.points], color=colour, lw=1.8)
+            rates, some = [each.rate for each in band.points], max(1, len(steps) // MARKED)
+            (line,) = axes.plot(steps, rates, color=colour, lw=1.8, marker=marker, ms=4, markevery=some)
             hover(line, [_learned_text(band.learner, each) for each in band.points])
             ends.append((band.points[-1].rate, band.learner, colour))
         for rate, method in baselines:
             axes.axhline(rate, color=_look(method)[0], lw=1, ls=(0, (4, 3)))
-            ends.append((rate, f"{method} (evaluation)", _look(method)[0]))
+            ends.append((rate, method, _look(method)[0]))
         last = max(band.points[-1].steps for band in found)
         axes.set(xlim=(0, last), ylim=(0, 1.02), xlabel="environment steps of one learner")
         axes.set_yticks(*PERCENTS)
@@ -299,7 +312,7 @@ def learning(analysis: Analysis) -> blocks.Figure:
             for band in found
             for each in band.points
         ],
-        size=(WIDTH, 3.1),
+        size=(WIDTH, _height(len(found) + len(baselines), 3.1)),
         draw=draw,
     )
 
@@ -345,7 +358,7 @@ def steps(analysis: Analysis) -> blocks.Figure:
             for each in there
             for step in each.steps
         ],
-        size=(WIDTH, 2.8),
+        size=(WIDTH, _height(len({each.method for each in there}), 2.8)),
         draw=draw,
     )
 
@@ -365,12 +378,12 @@ def _fastest(found: Sequence[Lasting]) -> str:
 def _draw_leaked(axes: Axes, found: Sequence[Lasting], last: int) -> None:
     ends = []
     for each in found:
-        colour = _look(each.method)[0]
+        colour, marker = _look(each.method)
         times = [0.0, *(float(step.time) for step in each.steps), last + PAST]
         shares = [0.0, *(1 - step.share for step in each.steps)]
         lows, highs = [0.0, *(1 - step.high for step in each.steps)], [0.0, *(1 - step.low for step in each.steps)]
         axes.fill_between(times, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=colour, alpha=0.12, lw=0)
-        (line,) = axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
+        (line,) = axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8, marker=marker, ms=4)
         texts = [_leaked_text(each.method, *step) for step in zip(times, shares, lows, highs, strict=False)]
         hover(line, [*texts, texts[-1]])
         ends.append((shares[-1], each.method, colour))
