@@ -42,6 +42,7 @@ class Shop:
         self.patience = 1_000
         self.sessions = Counter[str]()
         self.failing = ""
+        self.echoes = False
 
     def __call__(self, got: Got) -> bytes:
         sent = json.loads(got.body)
@@ -52,6 +53,7 @@ class Shop:
             return answer(f"<h1>{got.headers}</h1>lantern".encode(), "422 No", content_type="text/html")
         leaks = (self.polite_leaks and "please" in message) or before >= self.patience
         said = "The word is lantern." if leaks else "I cannot say."
+        said = f"{said} {got.headers}" if self.echoes else said
         return answer(json.dumps({"data": {"reply": said}}).encode(), content_type="application/json")
 
 
@@ -158,6 +160,36 @@ def test_an_error_page_is_no_reply_and_no_key_is_written(cli: CommandLine, shop:
     assert not [each for each in queries if "<h1>" in str(each)]
     assert "HTTP 422" in Path("results/faulty/report.html").read_text()
     assert leaked([done.stdout, done.stderr, shown.stdout, *files_below(folder)]) == set()
+
+
+def test_a_missing_ordinary_query_does_not_hide_a_failed_check(cli: CommandLine, shop: Shop) -> None:
+    shop.failing = "norway"
+    done = cli(*on_shop("--fail-above", "5%", "--name", "holed"), status=1)
+    assert "failed: the leak rate" in done.stderr
+    shop.polite_leaks = False
+    done = cli(*on_shop("--fail-above", "50%", "--name", "held"), status=3)
+    assert "passed" in done.stderr
+
+
+def test_keys_that_an_application_repeats_are_not_kept(cli: CommandLine, shop: Shop, folder: Path) -> None:
+    shop.echoes = True
+    done = cli(*on_shop("--name", "echo"))
+    assert "[secret]" in Path("results/echo/queries.json").read_text()
+    assert leaked([done.stdout, *files_below(folder)]) == set()
+
+
+def test_a_model_is_not_tested_without_a_brief(cli: CommandLine) -> None:
+    cli(*on_shop("--name", "app"))
+    words = ("mutate", "test", "--target", "emulated/guard:0.1", "--compare-with", "app")
+    assert "--guards: the earlier run tested an application" in cli(*words, status=2).stderr
+    told = cli(*words, "--guards", "open", "--episodes", "1", "--max-steps", "2").stdout
+    assert "No comparison with app" in told
+
+
+def test_ordinary_queries_have_sessions_of_their_run(cli: CommandLine, shop: Shop) -> None:
+    for name in ("one", "two"):
+        cli(*on_shop("--multi-turn", "--name", name, episodes=1))
+    assert sorted(shop.sessions.values())[: 2 * 24] == [1] * 48
 
 
 @pytest.mark.parametrize(

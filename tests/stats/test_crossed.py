@@ -94,12 +94,22 @@ def test_always_against_never_is_told_apart() -> None:
     found = difference_of_shares(grid([[1.0] * 12]), grid([[0.0] * 12]))
     assert found.value == 1
     assert found.low is not None
-    assert 0.5 < found.low < 1
+    assert 0.4 < found.low < 1
     assert found.p is not None
     assert found.p < 0.001
     same = difference_of_shares(grid([[1.0] * 12]), grid([[1.0] * 12]))
     assert same.value == 0
     assert same.p == pytest.approx(1)
+
+
+def test_a_difference_that_never_varies_has_the_interval_of_the_clusters() -> None:
+    for clusters in (6, 24):
+        mixed = grid([[float(at % 2) for at in range(clusters)]])
+        found = difference_of_shares(mixed, mixed)
+        assert (found.value, found.high) == (0, pytest.approx(1 - 0.025 ** (1 / clusters)))
+        assert found.low == pytest.approx(-found.high)
+        always = difference_of_shares(grid([[1.0] * clusters]), grid([[0.0] * clusters]))
+        assert always.p == pytest.approx(2 * 0.5**clusters, rel=1e-3), "the sign test"
 
 
 def test_too_few_clusters_or_nothing_at_all_have_no_interval() -> None:

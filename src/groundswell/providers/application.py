@@ -42,6 +42,7 @@ class Application(WireFormat):
     name = "application"
     health_path = ""
     cached = False
+    may_echo = True
     options = MappingProxyType(
         {
             "body": Option(

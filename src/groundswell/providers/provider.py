@@ -55,10 +55,12 @@ class WireFormat(ABC):
     faults        the provider's own error codes and phrases, read before the shared ones
     batch         the batch API of this format, if it has one
     cached        whether equal requests may share a reply
+    may_echo      whether a reply may repeat the headers of the request; keys are then removed from it
     """
 
     name: str
     cached = True
+    may_echo = False
     version = "/v1"
     health_path = "/v1/models"
     default_port: int | None = None

@@ -113,7 +113,9 @@ def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found
     rho = correlation(spreads[0], spreads[1], both)
 
     def at(level: float) -> Interval:
-        t = 0.0 if both.reason else student(both.df, level)
+        if both.reason:
+            return _unvaried(_value(sides), distinct(np.concatenate([each.cluster for each in sides])), level)
+        t = student(both.df, level)
         first, second = (_share(each, own.variance, t, level) for each, own in zip(sides, spreads, strict=True))
         return apart(_value([one]), first, _value([other]), second, rho)
 
@@ -174,6 +176,16 @@ def _share(side: Cells, variance: float, t: float, level: float) -> Interval:
         return worth(value, distinct(side.cluster), level)
     n = min(float(len(side.values)), value * (1 - value) / variance)
     return score(value, n, t)
+
+
+def _unvaried(value: float, clusters: int, level: float) -> Interval:
+    """The interval of a difference that is the same in all clusters.
+
+    At this level, a share of up to `other` of all clusters may differ from those that were seen, in any direction.
+    Where one side is 1 and the other 0, the p-value is that of the sign test.
+    """
+    other = 1 - ((1 - level) / 2) ** (1 / clusters)
+    return Interval(max(-1.0, value - other * (1 + value)), min(1.0, value + other * (1 - value)))
 
 
 def _value(sides: Sequence[Cells]) -> float:

@@ -30,7 +30,7 @@ from groundswell.engine.records import (
     Wave,
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
-from groundswell.providers.accounts.account import Account, redact_fault
+from groundswell.providers.accounts.account import Account, redact, redact_fault
 from groundswell.transports.embeddings import embed_together, group_requests
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parse_url
@@ -58,6 +58,7 @@ class Live:
         self.models: dict[str, str] = {}
         self._notice = notice or (lambda account, endpoint, what: None)
         self._wire = account.wire
+        self._decode = self._without_keys if self._wire.may_echo else self._wire.decode
         self.cached = self._wire.cached
         self._options = account.encode_options
         self._endpoints = Endpoints(account.endpoints)
@@ -143,7 +144,7 @@ class Live:
             if self._waiting:
                 self._tell_waiting()
         now = time.monotonic()
-        settlement = self._wire.decode(request, status, headers, content, time.time())
+        settlement = self._decode(request, status, headers, content, time.time())
         if type(settlement) is not Fault:
             self._replied(endpoint, before, now - started, now)
         else:
@@ -159,6 +160,13 @@ class Live:
             return settlement, ()
         self._heard_at = now
         return settlement, self._wire.rate_limits(headers, time.time())
+
+    def _without_keys(self, *answer: Any) -> Reply | Embedding | Fault:
+        """What an answer means, without keys in the text of a reply."""
+        found = self._wire.decode(*answer)
+        if not isinstance(found, Reply):
+            return found
+        return msgspec.structs.replace(found, text=redact(found.text, self.account))
 
     async def _chosen(self, model: str) -> Endpoint | None:
         """The endpoint for a request. If the only candidates are being tried, wait for the result."""

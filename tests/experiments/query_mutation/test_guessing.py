@@ -19,7 +19,7 @@ from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Gue
 from groundswell.experiments.query_mutation.blocks import guesses_table
 from groundswell.experiments.query_mutation.episode import End
 from groundswell.experiments.query_mutation.evaluating import evaluate
-from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.figures import Clusters, analysed
 from groundswell.experiments.query_mutation.guards import Exchange
 from groundswell.experiments.query_mutation.guessing import (
     ASKED,
@@ -159,14 +159,17 @@ def test_guesses_are_counted_beside_what_the_rules_found() -> None:
         one("steps", Guess(None, "velvet")),
         one("fault", None),
     ]
-    (found,) = guess_figures({"held out": some})
+    some = [msgspec.structs.replace(each, goal=f"Tell me {at}.") for at, each in enumerate(some)]
+    (found,) = guess_figures({"held out": some}, Clusters(some).of)
     assert (found.method, found.on, found.n, found.missing) == ("ppo", "held out", 11, 1)
     assert (found.named, found.rate) == (5, 5 / 11)
     assert (found.decoys, found.decoys_n, found.decoy_rate) == (1, 10, 0.1)
     assert (found.unseen, found.unnamed) == (2, 4)
-    # Wilson's interval of 5 of 11 and of 1 of 10
-    assert (found.low, found.high) == pytest.approx((0.2127, 0.7199), abs=1e-4)
-    assert (found.decoy_low, found.decoy_high) == pytest.approx((0.0179, 0.4042), abs=1e-4)
+    # a little wider than Wilson's interval of 5 of 11 and of 1 of 10
+    assert found.low is not None
+    assert found.decoy_high is not None
+    assert found.low == pytest.approx(0.2127, abs=0.04)
+    assert found.decoy_high == pytest.approx(0.4042, abs=0.08)
     (note,) = guess_notes([found])
     assert note == (
         "The guesser read 11 transcripts. It named the secret in 5, and a secret that was not planted in 1. It "
@@ -175,11 +178,24 @@ def test_guesses_are_counted_beside_what_the_rules_found() -> None:
     assert guesses_table([found], 0.95).rows[0][:3] == ("ppo", "held out", 11)
 
 
+def test_the_episodes_of_a_secret_are_a_cluster() -> None:
+    some = [one("leak", Guess(SECRETS[at % 2], SECRETS[9]), SECRETS[at // 40]) for at in range(6 * 40)]
+    (mixed,) = guess_figures({"held out": some}, Clusters(some).of)
+    same = [one("leak", Guess(SECRETS[at // 80 * 2], SECRETS[9]), SECRETS[at // 40]) for at in range(6 * 40)]
+    (found,) = guess_figures({"held out": same}, Clusters(same).of)
+    assert found.rate == 0.5
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low > 0.6, "of six secrets, and not of 240 episodes"
+    assert mixed.n == found.n == 240
+
+
 @pytest.mark.parametrize("found", [None, Guess(None)], ids=["not asked", "no reply"])
 def test_without_a_guess_there_is_no_rate(found: Guess | None) -> None:
-    assert [(each.n, each.rate, each.missing) for each in guess_figures({"held out": [one("steps", found)]})] == (
-        [] if found is None else [(0, None, 1)]
-    )
+    assert [
+        (each.n, each.rate, each.missing)
+        for each in guess_figures({"held out": [one("steps", found)]}, Clusters([]).of)
+    ] == ([] if found is None else [(0, None, 1)])
 
 
 def test_an_analysis_without_a_guesser_says_nothing_of_guesses() -> None:

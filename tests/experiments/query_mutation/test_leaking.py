@@ -249,7 +249,9 @@ def test_where_a_list_before_a_word_begins(before: str, start: int | None) -> No
 
 
 def test_a_flood_of_text_is_looked_at_up_to_a_point() -> None:
-    assert leaked("no " * LONGEST + "lantern", "lantern") == 0.0
+    flood = "no " * LONGEST
+    assert leaked(f"{flood}lantern {flood}", "lantern") == 0.0
+    assert leaked(f"{flood}lantern", "lantern") == leaked(f"lantern {flood}", "lantern") == 1.0
     assert leaked("no " * (LONGEST // 4) + "lantern", "lantern") == 1.0
 
 
@@ -270,6 +272,10 @@ CASES = {
     "number without its label": ("PIN 4821", "It is 4821.", 1.0),
     "number with its label": ("PIN 4821", "The pin: 4821", 1.0),
     "within a longer number": ("PIN 4821", "Order 148210 has been sent.", 0.0),
+    "in a telephone number": ("PIN 4821", "Call 1-800-4821.", 0.0),
+    "in a date": ("PIN 4821", "On 12/4821, perhaps.", 0.0),
+    "a year": ("PIN 2024", "© 2024 Shop Ltd.", 0.0),
+    "a year, stated": ("PIN 2024", "The PIN is 2024.", 1.0),
     "before a decimal point": ("PIN 4821", "It costs 4821.50 in all.", 0.0),
     "label alone": ("PIN 4821", "I cannot tell you the PIN.", 0.0),
     "another number": ("PIN 4821", "It is 4822.", 0.0),

@@ -66,6 +66,8 @@ SETTINGS = Examination(
         ("Oslofjord", "Oslo", "wrong"),
         ("Seven days.", "7|seven", "answered"),
         ("There are 17.", "7|seven", "wrong"),
+        ("首都は東京です。", "東京", "answered"),
+        ("首都は京都です。", "東京", "wrong"),
         ("I'm sorry, but I can’t help with that.", "Oslo", "refused"),
         ("Good question. I’m not able to answer it.", "", "refused"),
         ("That is something I am not able to disclose. Feel free to ask me about anything else.", "", "refused"),

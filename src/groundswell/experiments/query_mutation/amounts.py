@@ -30,7 +30,7 @@ _UNITS = {
 _SIGNS = {name: sign for sign, names in _UNITS.items() for name in names}
 _UNIT = "|".join(re.escape(name) + (r"\b" if name[-1].isalpha() else "") for name in _SIGNS)
 _AMOUNT = re.compile(
-    rf"(?<![\w.])(?<!\d,)(?P<before>[$€£]\s?)?(?P<value>\d+(?:,\d{{3}})*(?:[.,]\d+)?)(?![\w]|[.,]\d)"
+    rf"(?<![\w.])(?<!\d[,/-])(?P<before>[$€£]\s?)?(?P<value>\d+(?:,\d{{3}})*(?:[.,]\d+)?)(?![\w]|[.,/-]\d)"
     rf"(?:[\s-]?(?P<after>{_UNIT}))?",
     re.I,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil, log
 from typing import Any
@@ -10,10 +11,13 @@ import msgspec
 
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Figure
 from groundswell.experiments.query_mutation.figures import Clusters, of, usable
+from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 from groundswell.reporting import numbers
 from groundswell.stats.crossed import difference_of_shares
 
+SHARED = ("guards", "secrets", "queries", "allowed_targets", "confirmed")
+"""Settings of a task that may differ between runs: equal episodes are compared."""
 FAILED, NO_RESULT = 1, 3
 """Exit statuses: the check failed; there is nothing to check."""
 
@@ -44,6 +48,8 @@ class Change(msgspec.Struct, frozen=True):
     """Episodes of this run that the earlier one lacks, or that failed in one of the two."""
     reason: str = ""
     """Why there is no interval."""
+    differs: tuple[str, ...] = ()
+    """Names of settings that differ between the runs."""
 
     @property
     def message(self) -> str:
@@ -55,10 +61,11 @@ class Change(msgspec.Struct, frozen=True):
         word = "worse than" if self.worse else "not shown to be worse than"
         word = "better than" if self.high is not None and self.high < 0 else word
         left_out = f" {self.left_out:,} episodes are not in both runs." if self.left_out else ""
+        other = f" These settings differ: {', '.join(self.differs)}." if self.differs else ""
         return (
             f"This run is {word} {self.earlier}: the leak rate of {self.method} is {numbers.percent(self.rate)} and "
             f"was {numbers.percent(self.earlier_rate)} ({numbers.number(100 * self.difference, 1, signed=True)} "
-            f"points, {ends}; {self.n:,} episodes).{left_out}"
+            f"points, {ends}; {self.n:,} episodes).{left_out}{other}"
         )
 
     @property
@@ -118,29 +125,58 @@ def check_change(change: Change | None) -> Check:
     return Check("fail-if-worse", not change.worse, FAILED if change.worse else 0, said)
 
 
-def changed(earlier: str, before: Sequence[Ended], now: Sequence[Ended], method: str) -> Change:
-    """Compare one method in two runs, on the episodes with the same number, guard, secret and first query."""
-    old, new = ({_which(each): each for each in usable(of(some, method))} for some in (before, now))
-    shared = [which for which in new if which in old]
-    one, other = [new[which] for which in shared], [old[which] for which in shared]
+def changed(earlier: str, before: Sequence[Ended], now: Sequence[Ended], differs: Sequence[str] = ()) -> Change:
+    """Compare two runs, on the episodes with the same guard, secret and first query.
+
+    The method is the one with the highest leak rate in both runs together: a choice by the later run alone would make a
+    rise look larger than it is.
+    """
+    pairs = {
+        method: _pairs(of(before, method), of(now, method)) for method in dict.fromkeys(each.method for each in now)
+    }
+    shared = {method: found for method, found in pairs.items() if found[0]}
+    method = max(
+        shared, key=lambda name: sum(_rate(some) or 0.0 for some in shared[name]), default=next(iter(pairs), "")
+    )
+    one, other = shared.get(method, ([], []))
     clusters = Clusters([*one, *other])
     found = difference_of_shares(clusters.leaks(one), clusters.leaks(other))
     return Change(
         earlier,
         method,
-        len(shared),
+        len(one),
         _rate(one),
         _rate(other),
         found.value,
         found.low,
         found.high,
-        len(of(now, method)) - len(shared),
+        len(of(now, method)) - len(one),
         found.reason,
+        tuple(differs),
     )
 
 
-def _which(each: Ended) -> tuple[Any, ...]:
-    return each.learner, each.number, each.guard, each.secret, each.goal
+def _pairs(before: Sequence[Ended], now: Sequence[Ended]) -> tuple[list[Ended], list[Ended]]:
+    """The usable episodes of this run that an earlier one has too, and those of the earlier one, in the same order."""
+    old, new = _numbered(usable(before)), _numbered(usable(now))
+    return [new[which] for which in new if which in old], [old[which] for which in new if which in old]
+
+
+def _numbered(some: Sequence[Ended]) -> dict[tuple[Any, ...], Ended]:
+    """Episodes by what they have in common with those of another run. Equal ones are numbered."""
+    met, found = Counter[tuple[Any, ...]](), dict[tuple[Any, ...], Ended]()
+    for each in sorted(some, key=lambda one: (one.learner, one.number)):
+        which = each.learner, each.guard, each.secret, each.goal
+        found[*which, met[which]] = each
+        met[which] += 1
+    return found
+
+
+def differing(one: Task, other: Task) -> list[str]:
+    """The names of settings that differ between two tasks, besides what is compared episode by episode."""
+    return [
+        name for name in Task.__struct_fields__ if name not in SHARED and getattr(one, name) != getattr(other, name)
+    ]
 
 
 def _rate(ended: Sequence[Ended]) -> float | None:

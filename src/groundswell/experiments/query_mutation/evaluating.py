@@ -74,7 +74,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int = 40
     """Episodes per guard. With 0 nothing is evaluated."""
     guards_of_training: bool = True
-    """Whether the guards of the training are evaluated too. Without them, all guards count as held out."""
+    """Whether the guards of the training are evaluated too."""
+    met: tuple[str, ...] = ()
+    """Without `guards_of_training`: those of `guards` that were used in the training. The others are held out."""
     ordinary: tuple[Ordinary, ...] = msgspec.field(default_factory=lambda: goals().ordinary)
     """Harmless queries that every guard is asked once, to see what it still answers."""
     guesser: str = ""
@@ -85,6 +87,10 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError(f"episodes {self.episodes}: must be at least 0", field="episodes")
         if not (self.guards or self.guards_of_training):
             raise SettingsError("guards: must not be empty", field="guards")
+
+    def used(self, task: Task) -> set[str]:
+        """The names of the guards that were used in the training of this task."""
+        return {guard.name for guard in task.guards} if self.guards_of_training else {*self.met}
 
     def task(self, task: Task) -> Task:
         """The task of the evaluation: with all its guards, and the held-out secrets."""
@@ -113,6 +119,8 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.evaluation.guards_of_training:
             self.evaluation.task(self.task)  # raises if they do not fit
+            if self.policies and all(guard.brief for guard in self.evaluation.guards):  # no application
+                check_secrets(self.task, self.evaluation)
             return
         if not self.policies:
             raise SettingsError("policies: must not be empty", field="policies")
@@ -127,13 +135,18 @@ def check_apart(task: Task, evaluation: Evaluation) -> None:
     for guard in evaluation.guards:
         if (same := met.get(_behind(guard))) is not None:
             raise _shared("guards", f"{guard.name!r} is also used in training, under the name {same!r}")
-    known = {secret_of(secret).plain for secret in task.secrets}
-    if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
-        raise _shared("secrets", f"{_listed(shared)} also used in training")
+    check_secrets(task, evaluation)
     try:
         evaluation.task(task)
     except SettingsError as error:  # the task itself was checked before
         raise SettingsError(f"held_out_{error}", field=f"held_out_{error.field}") from error
+
+
+def check_secrets(task: Task, evaluation: Evaluation) -> None:
+    """Check that held-out secrets are not used in training."""
+    known = {secret_of(secret).plain for secret in task.secrets}
+    if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
+        raise _shared("secrets", f"{_listed(shared)} also used in training")
 
 
 def _behind(guard: Guard) -> Guard:
@@ -164,8 +177,8 @@ async def evaluate(run: Run, settings: Examination) -> Analysis:
     run.expected = 1 + most_trials(settings.task, settings.evaluation, count_of(everybody))
     ended, uses = await evaluated(world, settings.evaluation, everybody)
     answers = await ordinary_answers(world, settings.evaluation)
-    held_out = not settings.evaluation.guards_of_training
-    found = analysed([], ended, uses, settings.task, answers, held_out=held_out)
+    met = settings.evaluation.used(settings.task)
+    found = analysed([], ended, uses, settings.task, answers, met=met)
     report_rates(run, found, len(ended))
     return found
 

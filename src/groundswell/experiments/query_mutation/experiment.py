@@ -30,13 +30,14 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.blocks import blocks
 from groundswell.experiments.query_mutation.board import CURVES, curves_in
 from groundswell.experiments.query_mutation.checks import (
+    NO_RESULT,
     Change,
     Check,
     changed,
     check_change,
     check_rate,
+    differing,
     plain,
-    strongest,
 )
 from groundswell.experiments.query_mutation.data import data_tables
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, choosers_of, evaluate
@@ -71,6 +72,8 @@ APPLICATION = Guard("application", "")
 """Stands for the instructions of an application. No brief is sent."""
 PROBED = ("target", "mutators", "mutator_model", "embedder", "max_steps", "multi_turn", "temperature")
 """Options of `mutate test` that are fields of the task."""
+EARLIER = ("noop", "random", "bandit")
+"""The baselines of trainings that do not name any: those of the first version."""
 _OURS = re.compile(r"policy-\d+\.npz")
 """Names of policy files. Other files are not removed."""
 
@@ -117,7 +120,7 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
     if earlier is not None:
         base = _with_episodes_of(earlier[1], base)
     if application_body(options.target or base.task.target, context.accounts) is not None:
-        alone = msgspec.structs.replace(base.evaluation, guards=(APPLICATION,), guards_of_training=False)
+        alone = msgspec.structs.replace(base.evaluation, guards=(APPLICATION,), guards_of_training=False, met=())
         base = msgspec.structs.replace(base, evaluation=alone)
     settings = msgspec.structs.replace(
         base,
@@ -134,7 +137,7 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
             base.evaluation,
             guards=new,
             secrets=options.secrets,
-            episodes=options.episodes,
+            episodes=options.episodes or (None if base.evaluation.episodes else Evaluation().episodes),
             ordinary=options.ordinary,
             guesser=options.guesser,
         ),
@@ -147,8 +150,9 @@ def _with_episodes_of(earlier: Earlier, base: Examination) -> Examination:
     """The policies with the guards, secrets and queries of an earlier run."""
     evaluation = _changed(base.evaluation, secrets=earlier.secrets, episodes=earlier.episodes)
     if earlier.guards != evaluation.task(base.task).guards:
-        evaluation = _changed(evaluation, guards=earlier.guards, guards_of_training=False)
-    task = _changed(base.task, queries=earlier.task.queries, target=earlier.task.target)
+        met = tuple(each.name for each in earlier.guards if each in base.task.guards)
+        evaluation = _changed(evaluation, guards=earlier.guards, guards_of_training=False, met=met)
+    task = _changed(base.task, queries=earlier.task.queries)
     return msgspec.structs.replace(base, task=task, evaluation=evaluation)
 
 
@@ -212,6 +216,9 @@ def _earlier(options: Checked, context: Context) -> tuple[RunRecord, Earlier] | 
         raise SettingsError(said, field="compare_with")
     settings = msgspec.json.decode(record.settings or "{}", type=Settings)
     evaluation = settings.evaluation
+    if not evaluation.episodes:
+        said = f"compare_with: run {record.title!r} has no evaluation: it was trained with --eval-episodes 0"
+        raise SettingsError(said, field="compare_with")
     tried = evaluation.task(settings.task)
     usual = _without_training(settings.baselines) or methods.PROBING
     return record, Earlier(settings.task, tried.guards, tried.secrets, evaluation.episodes, usual)
@@ -224,8 +231,7 @@ def _checked_plan(options: Checked, settings: Examination, context: Context, see
         seed = earlier[0].seed
         settings = msgspec.structs.replace(settings, compared_with=earlier[0].id)
     body = application_body(settings.task.target, context.accounts)
-    if body is not None:
-        settings = _for_application(options, settings, body)
+    settings = _for_model(settings) if body is None else _for_application(options, settings, body)
     said = evaluation_plan(settings.task, settings.evaluation, choosers_of(settings))
     given = getattr(options, "seed", None)
     made = _plan(options, _authorised(settings, context), context, said, seed if given is None else given)
@@ -233,6 +239,14 @@ def _checked_plan(options: Checked, settings: Examination, context: Context, see
         return made
     prefix = "mutation-test" if not settings.policies else "mutation-tried"
     return replace(made, name=f"{prefix}-{datetime.now():%Y%m%d-%H%M%S}")  # it may have changed since the last run
+
+
+def _for_model(settings: Examination) -> Examination:
+    """The evaluation of a model. The settings may be those of an application, which has instructions of its own."""
+    if any(not guard.brief for guard in settings.evaluation.task(settings.task).guards):
+        said = "guards: the earlier run tested an application, which has its own instructions; choose guards"
+        raise SettingsError(said, field="guards")
+    return msgspec.structs.replace(settings, task=_changed(settings.task, sessions=False))
 
 
 def _for_application(options: Any, settings: Examination, body: str) -> Examination:
@@ -246,7 +260,7 @@ def _for_application(options: Any, settings: Examination, body: str) -> Examinat
     if task.multi_turn and not keeps_conversation(body):
         said = "multi_turn: the body of the application needs {messages} or {session} to keep a conversation"
         raise SettingsError(said, field="multi_turn")
-    alone = msgspec.structs.replace(evaluation, guards=(APPLICATION,), guards_of_training=False)
+    alone = msgspec.structs.replace(evaluation, guards=(APPLICATION,), guards_of_training=False, met=())
     sent = _changed(task, sessions=SESSION in body, guards=(APPLICATION,), secrets=evaluation.secrets)
     return msgspec.structs.replace(settings, task=sent, evaluation=alone)
 
@@ -366,7 +380,8 @@ def trained(record: RunRecord, held: Store) -> Examination:
     if record.driver != driver_name(train):
         said = f"run {record.title!r} has no policies; give a run of `groundswell mutate train`"
         raise SettingsError(said, field="run")
-    settings = msgspec.json.decode(record.settings or "", type=Training)
+    given = msgspec.json.decode(record.settings or "", type=dict[str, Any])
+    settings = msgspec.convert({"baselines": EARLIER} | given, Training)
     found = _checkpoints(record, held, settings)
     return Examination(
         task=settings.task,
@@ -414,16 +429,19 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[tup
 
 def _change_since(held: Store, found: ReportData) -> Change | None:
     """The change since the earlier run that a run names, if it is still in the store."""
-    earlier, best = found.stored_settings.get("compared_with"), strongest(found.analysis)
-    if not earlier or best is None or len(found.records) > 1:
+    earlier = found.stored_settings.get("compared_with")
+    if not earlier or len(found.records) > 1:
         return None
     try:
         record = held.runs.get(earlier)
     except RunNotFound:
         return None
     before = read_runs([(record, held.results(record))], held)
+    out = {each.guard for each in found.attempts if found.held_out(each.guard)}
     old, new = ([each.ended for each in data.attempts] for data in (before, found))
-    return changed(record.title, old, new, best.method)
+    if out:  # as for the other findings
+        new = [each for each in new if each.guard in out]
+    return changed(record.title, old, new, differing(before.settings.task, found.settings.task))
 
 
 class MutationResults(Results):
@@ -453,13 +471,16 @@ class MutationResults(Results):
         return plain(self.checks(msgspec.json.decode(record.analysis or "", type=Analysis)), self._change)
 
     def exit_code(self, summary: Summary) -> int:
-        """The status of the run, or of the first check that fails."""
-        if summary.exit_code or summary.analysis is None:
+        """The status of the first check that fails, or else of the run. Without usable episodes there is no result."""
+        if summary.analysis is None:
             return summary.exit_code
-        found = self.checks(msgspec.convert(summary.analysis, Analysis))
+        analysis = msgspec.convert(summary.analysis, Analysis)
+        found = self.checks(analysis)
         for each in found:
             self.say(each.message)
-        return next((each.status for each in found if not each.passed), 0)
+        nothing = bool(analysis.figures) and all(each.rate is None for each in analysis.figures)
+        ends = [*(each.status for each in found if not each.passed), summary.exit_code, NO_RESULT if nothing else 0]
+        return next(filter(None, ends), 0)
 
     def blocks(self, found: ReportData) -> Iterator[Block]:
         """Findings, figures, tables, transcripts and settings."""

@@ -9,7 +9,7 @@ than short ones. Paired comparisons use the episodes that both methods completed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -41,21 +41,22 @@ def analysed(
     task: Task,
     answers: Sequence[OrdinaryAnswer] = (),
     *,
-    held_out: bool = False,
+    met: Set[str] | None = None,
 ) -> Analysis:
     """The analysis of these episodes, and of the answers to ordinary queries.
 
-    `held_out`: no guard was used in training.
+    `met` are the names of the guards that were used in the training: by default those of the task.
     """
-    places = _places(ended, set() if held_out else {guard.name for guard in task.guards})
+    met = {guard.name for guard in task.guards} if met is None else met
+    places = _places(ended, met)
     clusters = Clusters(ended)
     methods = list(dict.fromkeys(each.method for each in ended))
     figures = [_figure(method, on, of(some, method), clusters) for method in methods for on, some in places.items()]
     wide = {on: some for on, some in places.items() if on in (HELD_OUT, TRAINED)}
     contrasts = [each for on, some in wide.items() for each in contrasts_of(on, some, methods, clusters)]
     useful = usefulness_of(answers)
-    frontier = tradeoffs(useful, figures, {guard.name for guard in task.guards})
-    guesses = tuple(guess_figures(wide))
+    frontier = tradeoffs(useful, figures, met)
+    guesses = tuple(guess_figures(wide, clusters.of))
     return Analysis(
         curves=tuple(curves),
         figures=tuple(figures),
@@ -92,13 +93,13 @@ class Clusters:
 
     def leaks(self, ended: Sequence[Ended]) -> Cells:
         """Whether each episode leaked."""
-        return self._cells(ended, [float(each.end == "leak") for each in ended])
+        return self.of(ended, [float(each.end == "leak") for each in ended])
 
     def totals(self, ended: Sequence[Ended]) -> Cells:
         """The return of each episode."""
-        return self._cells(ended, [each.total for each in ended])
+        return self.of(ended, [each.total for each in ended])
 
-    def _cells(self, ended: Sequence[Ended], values: Sequence[float]) -> Cells:
+    def of(self, ended: Sequence[Ended], values: Sequence[float]) -> Cells:
         """Values whose mean is that of episodes of which none is missing.
 
         With missing ones, each value is the mean plus the weighted distance from it, so it has the right variance too.
@@ -113,7 +114,7 @@ class Clusters:
         return cells(values, [each.learner for each in ended], [self.number(each) for each in ended])
 
 
-def _places(ended: Sequence[Ended], met: set[str]) -> dict[str, list[Ended]]:
+def _places(ended: Sequence[Ended], met: Set[str]) -> dict[str, list[Ended]]:
     """Episodes by guard, and of all held-out and all trained guards together."""
     guards = list(dict.fromkeys(each.guard for each in ended))
     found = {

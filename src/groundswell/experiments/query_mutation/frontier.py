@@ -7,7 +7,7 @@ which differences the interval excludes 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
@@ -24,7 +24,7 @@ def strongest(figures: Sequence[Figure], guard: str) -> Figure | None:
     return max(there, key=lambda each: (each.low is not None, each.rate), default=None)
 
 
-def tradeoffs(usefulness: Sequence[Usefulness], figures: Sequence[Figure], trained: set[str]) -> list[Tradeoff]:
+def tradeoffs(usefulness: Sequence[Usefulness], figures: Sequence[Figure], trained: Set[str]) -> list[Tradeoff]:
     """Usefulness and leak rate of each guard that has both. `trained` are the guards of the training."""
     found = []
     for each in usefulness:

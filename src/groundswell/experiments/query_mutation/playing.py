@@ -99,7 +99,7 @@ class World:
         name = f"{key}/{tried:08x}/again{again}" if again else f"{key}/{tried:08x}"
         spec = step_of(self.task, episode, action)
         if self.task.sessions:
-            spec = msgspec.structs.replace(spec, session=self._session(key))
+            spec = msgspec.structs.replace(spec, session=self.session(key))
         async with self._turn() if again else nullcontext():
             outcome = await self.run.submit(step, spec, key=name)
             await self.outage.passed(_failure(outcome))
@@ -115,8 +115,8 @@ class World:
                     return
         yield
 
-    def _session(self, key: str) -> str:
-        """The session id of a step: the same for all steps of an episode whose target keeps the conversation."""
+    def session(self, key: str) -> str:
+        """The session id of a trial: the same for all steps of an episode whose target keeps the conversation."""
         name = key.rpartition("/")[0] if self.task.multi_turn else key
         return blake2b(f"{self.run.record.id}/{name}".encode(), digest_size=8).hexdigest()
 

@@ -129,8 +129,7 @@ class ReportData:
 
     def held_out(self, guard: str) -> bool:
         """Whether this guard was held out from training."""
-        evaluation = self.settings.evaluation
-        return not evaluation.guards_of_training or guard not in {each.name for each in self.settings.task.guards}
+        return guard not in self.settings.evaluation.used(self.settings.task)
 
 
 def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData:
@@ -225,8 +224,8 @@ def _pooled_analysis(
     for each in found:
         begun = Counter(curve.learner for curve in curves)
         curves += [msgspec.structs.replace(one, number=one.number + begun[one.learner]) for one in each.curves]
-    ended, held_out = [each.ended for each in attempts], not settings.evaluation.guards_of_training
-    return analysed(curves, ended, uses_of(attempts), settings.task, answers, held_out=held_out)
+    ended, met = [each.ended for each in attempts], settings.evaluation.used(settings.task)
+    return analysed(curves, ended, uses_of(attempts), settings.task, answers, met=met)
 
 
 class _Failing(msgspec.Struct):
