@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -415,3 +417,25 @@ def test_mutators_and_rewards_of_ones_own(cli: CommandLine) -> None:
     found = [step for step in steps if step is not None]
     assert any(step.query.startswith("Please: ") for step in found)
     assert [step.score for step in found] == pytest.approx([min(1.0, len(step.response) / 1000) for step in found])
+
+
+def test_a_training_of_the_first_version_is_evaluated_and_reported(cli: CommandLine, tmp_path: Path) -> None:
+    cli(*train("--name", "old"))
+    with closing(sqlite3.connect(cli.store)) as store, store:  # it named no baselines
+        store.execute("UPDATE runs SET settings = json_remove(settings, '$.baselines')")
+    found = cli.json("mutate", "evaluate", "old", "--episodes", "1", "--ordinary", "none")
+    assert {each["method"] for each in found["analysis"]["figures"]} == {"noop", "random", "bandit", "ppo"}
+    cli("mutate", "report", "old", "--out", str(tmp_path / "again"))
+    assert (tmp_path / "again" / "policy-0.npz").exists()
+
+
+def test_guards_of_the_training_are_not_held_out_because_another_run_used_them(cli: CommandLine) -> None:
+    cli(*train("--name", "first"))
+    probe = ("--baselines", "noop,random", "--guards", "open,wary", "--episodes", "6", "--ordinary", "none")
+    cli("mutate", "test", "--name", "probe", *probe, "--max-steps", "2")
+    words = ("mutate", "evaluate", "first", "--compare-with", "probe", "--ordinary", "none")
+    found = cli.json(*words)
+    places = {each["on"] for each in found["analysis"]["figures"]}
+    assert places == {"held out", "trained", "open", "wary"}
+    assert "max_steps" in found["change"]["differs"]
+    assert found["change"]["method"] in {"noop", "random"}
