@@ -112,7 +112,7 @@ def test_after_a_resume_every_update_is_there_once(
     tried = read(tmp_path / "results" / "board" / "tensorboard" / "evaluation")
     for name, value in (("leak_rate", held["rate"]), ("mean_return", held["total"])):
         ((episodes, shown_as),) = tried[f"{name}/held out/ppo"]
-        assert episodes == 40
+        assert episodes == 48
         assert shown_as == pytest.approx(value)
     assert {"leak_rate/trained/random", "leak_rate/held out/contextual"} <= tried.keys()
 

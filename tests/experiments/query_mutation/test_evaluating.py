@@ -210,7 +210,7 @@ def test_the_estimate_of_a_training_counts_steps_of_all_learners() -> None:
         task=TASK, evaluation=EXAMINATION.evaluation, num_processes=2, num_steps=4, num_env_steps=16, repeats=2
     )
     found = estimate_of(train, settings)
-    taught, tries, ordinary = 6 * 16, (6 + 2) * 9, 3 * 24
+    taught, tries, ordinary = 8 * 16, (8 + 2) * 9, 3 * 24
     assert (found.trials.low, found.trials.high) == (1 + taught + tries + ordinary, 1 + taught + tries * 3 + ordinary)
     alone = estimate_of(train, msgspec.structs.replace(settings, use_batching=False))
     assert alone.turns.low > found.turns.high

@@ -29,7 +29,7 @@ SCRIPTS = {NOOP: NOOP, "best-of-n": AFRESH, "pair": "pair", "tap": "tap", "cresc
 """Methods that always use one mutation. The last three are attackers that read the responses."""
 RANDOM = "random"
 BASELINES = (NOOP, RANDOM, "best-of-n", *TRAINED, "pair", "tap", "crescendo")
-USUAL = (NOOP, RANDOM, "sequence", "contextual")
+USUAL = (NOOP, RANDOM, "single", "sequence", "contextual")
 """The baselines of a training if none are named."""
 PROBING = (NOOP, RANDOM, "pair")
 """The methods of a test without training if none are named."""

@@ -313,7 +313,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         Meta(
             description="Methods to compare with PPO: noop, random, best-of-n, sequence, single, bandit, contextual, "
             "q-learning, ppo-blind, pair, tap, crescendo; or all, or none. Those with training get as many "
-            "queries as PPO. Default: noop, random, sequence, contextual."
+            "queries as PPO. Default: noop, random, single, sequence, contextual."
         ),
         Flag(metavar="NAME[,NAME]", group=EVALUATION, usual=True, read=_read_names),
     ] = None
