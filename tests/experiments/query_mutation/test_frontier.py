@@ -113,9 +113,9 @@ def test_a_guard_that_refuses_everything_is_called_no_security() -> None:
 @pytest.mark.parametrize(
     ("guards", "first"),
     [
-        ({"a": (24, 10), "b": (23, 11)}, "Ship a"),
+        ({"a": (24, 10), "b": (23, 11)}, "Guards on the frontier: a ("),
         ({"a": (20, 10), "b": (20, 10)}, "No guard is better than another: each answers 83.3%, leaks 25.0%."),
-        ({"a": (20, 10), "b": (20, 10), "c": (19, 10)}, "Ship a or b"),
+        ({"a": (20, 10), "b": (20, 10), "c": (19, 10)}, "Guards on the frontier: a or b ("),
     ],
     ids=["a little", "equal", "two that are equal"],
 )
