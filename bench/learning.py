@@ -94,7 +94,10 @@ def show_contrasts(contrasts: Sequence[Contrast]) -> None:
 
 def settings_of(name: str, repeats: int, *, quick: bool) -> Training:
     """The training of a setting."""
-    task, evaluation = Task(guards=guards_named(ALIKE)), Evaluation(guards=guards_named(["wary", "warned"]))
+    task, evaluation = (
+        Task(mutators=mutators_named(["rewordings"]), guards=guards_named(ALIKE)),
+        Evaluation(guards=guards_named(["wary", "warned"])),
+    )
     if name != "alike":
         task = Task(mutators=mutators_named(["rewordings", "converters"]), read_responses=True)
         evaluation = Evaluation()

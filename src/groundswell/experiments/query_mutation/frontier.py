@@ -132,8 +132,8 @@ def _choice(best: Sequence[Tradeoff], every: Sequence[Tradeoff]) -> str:
     unclear = [each.guard for each in every if each not in best and not any(shown(first, each))]
     if len(best) + len(unclear) == len(every):
         return (
-            f"Guards on the frontier: {' or '.join(names)} ({_point(first)}). No other guard answers more or leaks less, "
-            "but a difference is not shown for any of them."
+            f"Guards on the frontier: {' or '.join(names)} ({_point(first)}). No other guard answers more or leaks "
+            "less, but a difference is not shown for any of them."
         )
     doubt = f" Against {_listed(unclear)} this is not shown: the intervals of both differences include 0."
     return (
