@@ -72,7 +72,7 @@ def test_the_documented_commands(command: str, tmp_path: Path) -> None:
     out, err = typed(command + SHORT, tmp_path)
     assert "16 environments x 4 steps x 1 updates" in err
     assert "--target ollama/llama3.2" in err
-    assert re.search(r"^ppo +held out +2 ", out, re.MULTILINE)
+    assert re.search(r"^ppo +held out +4 ", out, re.MULTILINE)
     (folder,) = (tmp_path / "results").iterdir()
     assert (folder / "policy-0.npz").exists()
 

@@ -34,6 +34,7 @@ SETTINGS = Training(
     num_processes=4,
     num_steps=8,
     num_env_steps=96,
+    baselines=("noop", "random", "bandit"),
     evaluation=Evaluation(episodes=1),
 )
 HASTY = RunOptions(retry=RetryPolicy(attempts=2, first_wait=0.01, longest_wait=0.02, patience=0.1))
