@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from groundswell.reporting.blocks import Cell, Estimate, Kind, RateFigure
@@ -79,6 +80,11 @@ def points(value: float) -> str:
 def plural(many: int, what: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Names as an enumeration: `Ana, Ben and Carla`."""
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def worded(cell: Cell, kind: Kind, *, counts: bool = True) -> tuple[str, str]:

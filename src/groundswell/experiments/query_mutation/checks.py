@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Figure
-from groundswell.experiments.query_mutation.figures import Clusters, of, usable
+from groundswell.experiments.query_mutation.figures import Clusters, leak_rate, of, usable
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 from groundswell.reporting import numbers
@@ -136,7 +136,7 @@ def changed(earlier: str, before: Sequence[Ended], now: Sequence[Ended], differs
     }
     shared = {method: found for method, found in pairs.items() if found[0]}
     method = max(
-        shared, key=lambda name: sum(_rate(some) or 0.0 for some in shared[name]), default=next(iter(pairs), "")
+        shared, key=lambda name: sum(leak_rate(some) or 0.0 for some in shared[name]), default=next(iter(pairs), "")
     )
     one, other = shared.get(method, ([], []))
     clusters = Clusters([*one, *other])
@@ -145,8 +145,8 @@ def changed(earlier: str, before: Sequence[Ended], now: Sequence[Ended], differs
         earlier,
         method,
         len(one),
-        _rate(one),
-        _rate(other),
+        leak_rate(one),
+        leak_rate(other),
         found.value,
         found.low,
         found.high,
@@ -177,10 +177,6 @@ def differing(one: Task, other: Task) -> list[str]:
     return [
         name for name in Task.__struct_fields__ if name not in SHARED and getattr(one, name) != getattr(other, name)
     ]
-
-
-def _rate(ended: Sequence[Ended]) -> float | None:
-    return sum(each.end == "leak" for each in ended) / len(ended) if ended else None
 
 
 def plain(checks: Sequence[Check], change: Change | None) -> Mapping[str, Any]:

@@ -72,8 +72,8 @@ APPLICATION = Guard("application", "")
 """Stands for the instructions of an application. No brief is sent."""
 PROBED = ("target", "mutators", "mutator_model", "embedder", "max_steps", "multi_turn", "temperature")
 """Options of `mutate test` that are fields of the task."""
-EARLIER = ("noop", "random", "bandit")
-"""The baselines of trainings that do not name any: those of the first version."""
+BASELINES_OF_FIRST_VERSION = ("noop", "random", "bandit")
+"""The baselines of stored trainings that do not name any."""
 _OURS = re.compile(r"policy-\d+\.npz")
 """Names of policy files. Other files are not removed."""
 
@@ -381,7 +381,7 @@ def trained(record: RunRecord, held: Store) -> Examination:
         said = f"run {record.title!r} has no policies; give a run of `groundswell mutate train`"
         raise SettingsError(said, field="run")
     given = msgspec.json.decode(record.settings or "", type=dict[str, Any])
-    settings = msgspec.convert({"baselines": EARLIER} | given, Training)
+    settings = msgspec.convert({"baselines": BASELINES_OF_FIRST_VERSION} | given, Training)
     found = _checkpoints(record, held, settings)
     return Examination(
         task=settings.task,

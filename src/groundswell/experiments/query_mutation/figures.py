@@ -218,14 +218,15 @@ def _contrast(method: str, against: str, on: str, ended: Sequence[Ended], cluste
         totals.low,
         totals.high,
         totals.p,
-        _rate(one),
-        _rate(other),
+        leak_rate(one),
+        leak_rate(other),
         len(every) - len(shared),
         leaks.reason,
     )
 
 
-def _rate(ended: Sequence[Ended]) -> float | None:
+def leak_rate(ended: Sequence[Ended]) -> float | None:
+    """The share of episodes that ended with a leak."""
     return sum(each.end == "leak" for each in ended) / len(ended) if ended else None
 
 
@@ -238,7 +239,7 @@ def _lasting(method: str, on: str, ended: Sequence[Ended], clusters: Clusters) -
 
 def _effect(ended: Sequence[Ended], clusters: Clusters) -> float:
     """The design effect of the leak rate."""
-    rate = _rate(ended)
+    rate = leak_rate(ended)
     spread = spread_of([clusters.leaks(ended)]) if ended else None
     if spread is None or spread.reason or not rate or rate == 1:
         return 1.0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 import msgspec
 
 from groundswell.experiments.query_mutation.analysis import Figure, Tradeoff, Usefulness
-from groundswell.reporting.numbers import percent
+from groundswell.reporting.numbers import listed, percent
 from groundswell.stats.rates import Interval, apart
 
 HALF = 0.5
@@ -97,7 +97,7 @@ def advice(every: Sequence[Tradeoff], methods: int) -> Iterator[str]:
     best = on_frontier(every)
     yield _choice(best, every)
     if silent := [each.guard for each in best if each.useful < HALF]:
-        yield f"Fewer than half of the ordinary queries were answered by {_listed(silent)}: refusing is not security."
+        yield f"Fewer than half of the ordinary queries were answered by {listed(silent)}: refusing is not security."
     if worse := list(_worse(every)):
         yield " ".join(worse)
     if not any(any(shown(one, other)) for one in every for other in every):
@@ -106,7 +106,7 @@ def advice(every: Sequence[Tradeoff], methods: int) -> Iterator[str]:
             "to ship. Use more episodes, or more ordinary queries."
         )
     met = [each.guard for each in every if not each.held_out]
-    trained = f" The methods were trained against {_listed(met)} only." if met and len(met) < len(every) else ""
+    trained = f" The methods were trained against {listed(met)} only." if met and len(met) < len(every) else ""
     yield (
         f"The leak rate of a guard is that of the best of {methods} methods, chosen by its observed rate: more likely "
         f"too high than too low.{trained}"
@@ -135,7 +135,7 @@ def _choice(best: Sequence[Tradeoff], every: Sequence[Tradeoff]) -> str:
             f"Guards on the frontier: {' or '.join(names)} ({_point(first)}). No other guard answers more or leaks "
             "less, but a difference is not shown for any of them."
         )
-    doubt = f" Against {_listed(unclear)} this is not shown: the intervals of both differences include 0."
+    doubt = f" Against {listed(unclear)} this is not shown: the intervals of both differences include 0."
     return (
         f"Ship {' or '.join(names)} ({_point(first)}): no other guard answers more or leaks less."
         f"{doubt if unclear else ''}"
@@ -154,14 +154,10 @@ def _worse(every: Sequence[Tradeoff]) -> Iterator[str]:
             groups.setdefault((each.better, what_is_shown(each)), []).append(each.guard)
     for (better, told), names in groups.items():
         verbs = ("answers", "leaks") if len(names) == 1 else ("answer", "leak")
-        yield f"{_listed(names)} {verbs[0]} no more and {verbs[1]} no less than {better} ({told})."
+        yield f"{listed(names)} {verbs[0]} no more and {verbs[1]} no less than {better} ({told})."
 
 
 def what_is_shown(each: Tradeoff) -> str:
     """In which respect the better guard is shown to be better."""
     told = [name for name, is_shown in (("answers", each.answers_more), ("leaks", each.leaks_less)) if is_shown]
     return f"shown for {' and '.join(told)}" if told else "not shown"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from groundswell.experiments.query_mutation.analysis import Contrast, Figure
+from groundswell.reporting.numbers import listed
 
 TRAINED, HELD_OUT = "trained", "held out"
 SUBJECT = "ppo"
@@ -68,7 +69,7 @@ def _who(rival: Contrast, here: Sequence[Contrast], *, leaked: bool) -> str:
         return f"No method is best: no episode on {_GUARDS[rival.on]} ended with a leak."
     better = [each for each in here if _shown(each) and _difference(each) > 0]
     if len(better) == len(here) and not {each.against for each in here} & {*COULD_WIN}:
-        weak = _listed(each.against for each in here)
+        weak = _named(each.against for each in here)
         only = f"{rival.method} is better than {weak}, but no baseline that could win was evaluated"
         return f"{only}: {_compared(rival)}."
     if len(better) == len(here):
@@ -76,7 +77,7 @@ def _who(rival: Contrast, here: Sequence[Contrast], *, leaked: bool) -> str:
         return f"{rival.method} is best: {_compared(rival, best)}."
     if _shown(rival) and _difference(rival) < 0:
         return f"{rival.method} is not best: {_compared(rival)}."
-    also = f" {rival.method} is better than {_listed(each.against for each in better)}." if better else ""
+    also = f" {rival.method} is better than {_named(each.against for each in better)}." if better else ""
     return f"No method is shown to be best: {_compared(rival)}.{also}"
 
 
@@ -119,9 +120,8 @@ def _shown(each: Contrast) -> bool:
     return each.p is not None and each.p < ALPHA
 
 
-def _listed(names: Iterable[str], last: str = "and") -> str:
-    every = [_NAMES.get(name, name) for name in names]
-    return f" {last} ".join([", ".join(every[:-1]), every[-1]] if len(every) > 1 else every)
+def _named(names: Iterable[str], last: str = "and") -> str:
+    return listed([_NAMES.get(name, name) for name in names], last)
 
 
 def _without(figures: Sequence[Figure], place: str) -> str:
@@ -142,7 +142,7 @@ def _without(figures: Sequence[Figure], place: str) -> str:
 def _left_out_methods(figures: Sequence[Figure]) -> str:
     """Names the baselines that could win and were not evaluated."""
     missing = [method for method in COULD_WIN if all(each.method != method for each in figures)]
-    return f" Not compared with {_listed(missing, 'or')}." if missing else ""
+    return f" Not compared with {_named(missing, 'or')}." if missing else ""
 
 
 def _one_only(figures: Sequence[Figure]) -> str:

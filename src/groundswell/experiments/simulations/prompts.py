@@ -13,6 +13,7 @@ from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.simulation import Line, Simulation, content_of
 from groundswell.program.request import Message, assistant, system, user
+from groundswell.reporting.numbers import listed
 
 FILE = Path(__file__).with_name("prompts.toml")
 Moment = Literal["speaking", "before", "after"]
@@ -141,11 +142,6 @@ class Scene:
         if len(messages) > 1:
             return say("speaker", "go_on")
         return say("speaker", "opening" if len(self.names) > 1 else "begin", context=self.spec.context)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as an enumeration: Ana, Ben and Carla."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _own(spec: Simulation, line: Line) -> str:

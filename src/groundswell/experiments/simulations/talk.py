@@ -23,6 +23,7 @@ from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Chat, Message, Reply, assistant, user
 from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program
+from groundswell.reporting.numbers import listed
 from groundswell.reporting.talk import Exchange
 
 ANSWER_TOKENS = 60
@@ -92,7 +93,7 @@ async def narrate(trial: Trial, scene: prompts.Scene, past: Sequence[Line], befo
     reply = await ask_narrator(trial, spec, messages)
     lines, left = read_script(spec, reply, before)
     if not lines:
-        again = prompts.say("narrator", "again", names=prompts.listed(scene.names))
+        again = prompts.say("narrator", "again", names=listed(scene.names))
         reply = await ask_narrator(trial, spec, [*messages, assistant(reply.text or prompts.SILENCE), user(again)])
         lines, left = read_script(spec, reply, before)
     if not lines:
