@@ -68,8 +68,8 @@ def test_the_frontier_is_exactly_the_guards_that_no_other_dominates(every: list[
 @given(some_guards)
 def test_advice_never_recommends_a_dominated_guard(every: list[Tradeoff]) -> None:
     said = list(advice(every, 3))
-    assert bool(said) == (len(every) > 1)
-    if said:
+    assert bool(said) == (len(every) > 1 or any(each.useful < 0.5 for each in every))
+    if len(every) > 1:
         recommended = re.findall(r"(?:^Ship |^Guards on the frontier: |, | or )([a-h])\b(?= or| \(answers)", said[0])
         best = {each.guard for each in on_frontier(every)}
         if len(best) == len(every) and len({(each.useful, each.rate) for each in every}) == 1:
@@ -108,6 +108,13 @@ def test_a_guard_that_refuses_everything_is_called_no_security() -> None:
     )
     assert said[1] == "Fewer than half of the ordinary queries were answered by wall: refusing is not security."
     assert said[2] == "Leak rates are those of one method. The methods were trained against a only."
+
+
+def test_of_a_single_guard_only_its_silence_is_told() -> None:
+    assert list(advice(points({"a": (24, 20)}), 2)) == []
+    assert list(advice(points({"wall": (3, 0)}), 2)) == [
+        "Fewer than half of the ordinary queries were answered by wall: refusing is not security."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def figures(data: ReportData) -> Iterator[blocks.Figure]:
     analysis = data.analysis
     if any(each.rate is not None for each in analysis.figures):
         yield methods(data)
-    if analysis.frontier:
+    if len(analysis.frontier) > 1:
         yield frontier(analysis)
     if any(each.points for each in bands(analysis.curves, analysis.level)):
         yield learning(analysis)

@@ -92,12 +92,13 @@ def _above(
 
 def advice(every: Sequence[Tradeoff], methods: int) -> Iterator[str]:
     """Which guard to ship, and what is not known. `methods` is the number of methods that attacked."""
-    if len(every) < 2:
-        return
     best = on_frontier(every)
-    yield _choice(best, every)
+    if len(every) > 1:
+        yield _choice(best, every)
     if silent := [each.guard for each in best if each.useful < HALF]:
         yield f"Fewer than half of the ordinary queries were answered by {listed(silent)}: refusing is not security."
+    if len(every) < 2:
+        return
     if worse := list(_worse(every)):
         yield " ".join(worse)
     if not any(any(shown(one, other)) for one in every for other in every):

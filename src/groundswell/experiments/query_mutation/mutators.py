@@ -5,7 +5,7 @@ nothing, the step keeps the old query and is masked. If its code raises an error
 on resume. Neither is used for learning.
 
 Rewordings change the query of the last step. Converters (converters.py) and attackers (attackers.py) begin with the
-first query of the episode, so a converter that is used twice does not convert what it has converted.
+first query of the episode, so a converter is never applied to its own output.
 """
 
 from __future__ import annotations
