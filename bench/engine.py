@@ -36,7 +36,7 @@ from groundswell import Reply, Trial, Usage, assistant, program, system, user
 from groundswell.program.request import Request
 from groundswell.program.traps import Ask
 from groundswell.store.journal import INSERTS
-from groundswell.store.schema import open_database
+from groundswell.store.open import open_database
 from groundswell.store.writer import Writer
 
 OUT = Path(__file__).parent / "out"
@@ -115,8 +115,7 @@ def load_rows(store: Path) -> dict[str, list[Any]]:
 async def raw_inserts(store: Path, _: int) -> dict[str, float]:
     """Insert the rows of a finished run with sqlite3: one synced commit per 300 rows of each table."""
     rows = load_rows(store)
-    engine = open_database(store.with_name("raw.db"))
-    connection = engine.connect()
+    connection = open_database(store.with_name("raw.db")).engine.connect()
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     statements = {
@@ -139,8 +138,7 @@ async def raw_inserts(store: Path, _: int) -> dict[str, float]:
 async def group_commit(store: Path, _: int) -> dict[str, float]:
     """Write the same rows through the journal. Each group waits until the one before is durable."""
     rows = load_rows(store)
-    engine = open_database(store.with_name("group.db"))
-    writer = Writer(engine, store, INSERTS)
+    writer = Writer(open_database(store.with_name("group.db")), INSERTS)
     total = sum(map(len, rows.values()))
     rounds = len(rows["asks"]) // GROUP + 1
     wall = time.perf_counter()

@@ -351,19 +351,33 @@ def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
     return load_here(account).targets
 
 
-def store_path(store: str | Path) -> Path:
-    """The file of a store, whether it exists or not."""
-    from groundswell.store.schema import database_path
+def place_of(store: str | Path) -> str | Path:
+    """The file of a store, whether it exists or not, as an absolute path; the URL of a PostgreSQL database."""
+    from groundswell.store.open import database_path, is_postgres
 
-    return database_path(store).resolve()
+    return str(store) if is_postgres(store) else database_path(store).resolve()
+
+
+def shown_place(store: str | Path) -> str:
+    """The same for people and files: a URL without its password."""
+    from groundswell.store.open import shown
+
+    return shown(place_of(store))
+
+
+def folder_of(store: str | Path) -> Path:
+    """The folder for files that belong to a store: its own, or the current one if the store is in PostgreSQL."""
+    place = place_of(store)
+    return place.parent if isinstance(place, Path) else Path.cwd()
 
 
 @contextmanager
 def look_into(store: str | Path) -> Iterator[Store | None]:
     """Open a store for reading without an event loop; None if it does not exist. It is not created."""
     from groundswell.store.journal import Store
+    from groundswell.store.open import exists
 
-    if not store_path(store).exists():
+    if not exists(store):
         yield None
         return
     opened = Store(store)

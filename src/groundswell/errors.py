@@ -193,6 +193,10 @@ class StoreRemoved(StoreError):
     """The file was removed, moved or replaced while a process had it open."""
 
 
+class LeaseLost(StoreError):
+    """This process was paused or cut off for so long that another one has taken over its runs."""
+
+
 class StoreTooNew(StoreError):
     """The store was written by a newer version of Groundswell."""
 

@@ -1,4 +1,4 @@
-"""The conformance suite over the journal of the SQLite store."""
+"""The conformance suite over the journals of both stores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from groundswell.engine.records import RunRecord
 from groundswell.store.journal import Store
 from groundswell.testing.conformance import JournalCase, JournalCheck, check_name, journal_checks
 from groundswell.testing.crash import CrashPoint
+from tests.stores import BOTH, new_store
 
 
 class StoreCase:
     """A run in a store, and a second store on the same file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
         self._point = CrashPoint(0, "before")
         self._store = Store(path, around=self._point.around)
         self._other = Store(path)
@@ -44,11 +45,12 @@ class StoreCase:
         await self._other.close()
 
 
+@pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("check", journal_checks, ids=check_name)
-def test_store_journal(tmp_path: Path, check: JournalCheck) -> None:
+def test_store_journal(tmp_path: Path, kind: str, check: JournalCheck) -> None:
     @asynccontextmanager
     async def make() -> AsyncIterator[JournalCase]:
-        case = StoreCase(tmp_path / "store.db")
+        case = StoreCase(new_store(kind, tmp_path))
         try:
             yield case
         finally:

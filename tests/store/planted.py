@@ -18,7 +18,7 @@ MINE = About(OWNER, "gpt-4o-mini", 0.5)
 class Planted:
     """Writes into a store as the journal of a run does."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = path
 
     def run(self, name: str | None) -> RunRecord:

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import event
 
 import groundswell
 from groundswell import Trial, program
@@ -18,9 +18,10 @@ from groundswell.errors import StoreCorrupt, StoreError
 from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement, Usage, encode_settlement
 from groundswell.store import cache as module
 from groundswell.store.cache import Cache, Kept, Space
+from groundswell.store.database import Database
 from groundswell.store.journal import Store
+from groundswell.store.open import open_database
 from groundswell.store.runs import Runs
-from groundswell.store.schema import open_database
 from groundswell.transports.scripted import Scripted
 
 
@@ -30,15 +31,15 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(path: Path) -> Iterator[Engine]:
-    engine = open_database(path)
-    yield engine
-    engine.dispose()
+def database(path: Path) -> Iterator[Database]:
+    database = open_database(path)
+    yield database
+    database.close()
 
 
 @pytest.fixture
-def cache(engine: Engine, path: Path) -> Cache:
-    return Cache(engine, path)
+def cache(database: Database) -> Cache:
+    return Cache(database)
 
 
 def fill(path: Path, *rows: tuple[Settlement, float]) -> None:
@@ -103,10 +104,10 @@ def test_the_file_shrinks_when_nobody_works_on_a_run(cache: Cache, path: Path) -
     assert space.freed > 500_000
 
 
-def test_the_space_is_reused_while_a_run_is_worked_on(cache: Cache, engine: Engine, path: Path) -> None:
+def test_the_space_is_reused_while_a_run_is_worked_on(cache: Cache, database: Database, path: Path) -> None:
     fill(path, *numbered(200, size=5_000))
     before = settled_size(path)
-    runs = Runs(engine, path)
+    runs = Runs(database)
     lock = runs.lock(runs.create("r", 0))
     cache.clear()
     assert cache.shrink() == Space(0, "busy")
@@ -144,7 +145,7 @@ def test_a_store_that_somebody_writes_to_keeps_its_size(
     ids=["full", "locked", "broken"],
 )
 def test_what_keeps_a_file_from_shrinking(
-    cache: Cache, engine: Engine, path: Path, said: str, told: Space | None
+    cache: Cache, database: Database, path: Path, said: str, told: Space | None
 ) -> None:
     def refuse(cursor: object, statement: str, parameters: object, context: object) -> None:
         if statement == "VACUUM":
@@ -152,7 +153,7 @@ def test_what_keeps_a_file_from_shrinking(
 
     fill(path, *numbered(50, size=5_000))
     cache.clear()
-    event.listen(engine, "do_execute", refuse)
+    event.listen(database.engine, "do_execute", refuse)
     if told is None:
         with pytest.raises(StoreError, match="disk I/O error"):
             cache.shrink()
@@ -160,7 +161,7 @@ def test_what_keeps_a_file_from_shrinking(
         assert cache.shrink() == told
 
 
-def test_clearing_waits_for_a_commit_of_somebody_else(cache: Cache, engine: Engine, path: Path) -> None:
+def test_clearing_waits_for_a_commit_of_somebody_else(cache: Cache, database: Database, path: Path) -> None:
     fill(path, *numbered(5))
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         committing = threading.Thread(target=other.execute, args=("COMMIT",))
@@ -171,7 +172,7 @@ def test_clearing_waits_for_a_commit_of_somebody_else(cache: Cache, engine: Engi
 
         other.execute("BEGIN IMMEDIATE")
         other.execute("INSERT INTO cache VALUES (x'ff', '{}', 50, NULL)")
-        event.listen(engine, "do_execute", begun)
+        event.listen(database.engine, "do_execute", begun)
         assert cache.clear(before=10.0) == 5
         committing.join()
     assert cache.kept().newest == 50.0
@@ -211,8 +212,8 @@ def test_runs_are_untouched_and_new_ones_ask_anew(path: Path) -> None:
     first = run(path, "first", asked)
     assert run(path, "second", asked) == first
     assert len(asked) == 3
-    engine = open_database(path)
-    cache = Cache(engine, path)
+    database = open_database(path)
+    cache = Cache(database)
     assert cache.kept()[4:] == (30, 6)
     assert cache.clear() == 3
     cache.shrink()
@@ -222,7 +223,7 @@ def test_runs_are_untouched_and_new_ones_ask_anew(path: Path) -> None:
         Reply(str(said), Usage(10, 2)) for said in first
     ]
     store.close_reading()
-    engine.dispose()
+    database.close()
     assert run(path, "first", asked) == first
     assert len(asked) == 3
     assert run(path, "third", asked) != first

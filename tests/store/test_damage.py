@@ -20,8 +20,8 @@ from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
 from groundswell.store.checksum import AskRow, checksum
 from groundswell.store.journal import Store
+from groundswell.store.open import open_database
 from groundswell.store.runs import CHECKED, run_record
-from groundswell.store.schema import open_database
 
 QUICK, THOROUGH = 40, 300
 NAME = "watched"
@@ -84,9 +84,9 @@ def contents(path: Path) -> dict[str, Any]:
         found["documents"] = [(each.kind, each.id, each.body) for each in store.documents.list("entity")]
     finally:
         store.close_reading()
-    engine = open_database(path)
-    found["cached"] = Cache(engine, path).kept().replies
-    engine.dispose()
+    database = open_database(path)
+    found["cached"] = Cache(database).kept().replies
+    database.close()
     return found
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from groundswell.store.database import Database
 from groundswell.store.documents import Documents
-from groundswell.store.schema import open_database
 
 
 @pytest.fixture
-def documents(tmp_path: Path) -> Iterator[Documents]:
-    engine = open_database(tmp_path / "s.db")
-    yield Documents(engine, tmp_path / "s.db")
-    engine.dispose()
+def documents(database: Database) -> Documents:
+    return Documents(database)
 
 
 def ids(documents: Documents, kind: str, **options: Any) -> list[str]:
@@ -43,15 +39,13 @@ def test_all_are_added_or_none(documents: Documents) -> None:
     assert documents.find("a", "x")["x"].body == "1"
 
 
-def test_many_are_added_with_few_questions(tmp_path: Path) -> None:
-    engine = open_database(tmp_path / "s.db")
-    documents, asked = Documents(engine, tmp_path / "s.db"), list[str]()
-    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+def test_many_are_added_with_few_questions(database: Database) -> None:
+    documents, asked = Documents(database), list[str]()
+    sa.event.listen(database.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     new = [("a", str(each), "1") for each in range(2_000)]
     assert documents.add(*new) == []
     assert len(asked) < 20
     assert documents.add(("a", "new", "1"), *new[-2:]) == ["1998", "1999"]
-    engine.dispose()
 
 
 def test_an_id_may_be_used_again_in_another_kind(documents: Documents) -> None:

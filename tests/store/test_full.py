@@ -21,6 +21,7 @@ from groundswell.engine.ports import LoopClock
 from groundswell.errors import StoreFull
 from groundswell.program.request import Chat
 from groundswell.store.journal import Store
+from groundswell.store.sqlite import SqliteCommitter
 from groundswell.transports.scripted import Scripted
 
 TRIALS = 60
@@ -82,7 +83,9 @@ def test_a_database_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
 
     async def limited() -> None:
         store = Store(path)
-        store.writer._driver.execute("PRAGMA max_page_count = 100")
+        committer = store.writer._committer
+        assert isinstance(committer, SqliteCommitter)
+        committer._driver.execute("PRAGMA max_page_count = 100")
         await session(store, model)
 
     with pytest.raises(StoreFull, match=r"no space left for .*s\.db: free some space and resume"):
@@ -122,6 +125,7 @@ import asyncio, os, signal, sys
 from groundswell.engine.records import AskId
 from groundswell.program.request import Reply
 from groundswell.store.journal import Store
+from groundswell.store.sqlite import SqliteCommitter
 
 async def main():
     store = Store(sys.argv[1])

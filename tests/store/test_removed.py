@@ -16,8 +16,9 @@ from groundswell import Request, RunOptions, Trial, program
 from groundswell.engine.records import RunRecord
 from groundswell.errors import StoreCorrupt, StoreError, StoreRemoved
 from groundswell.program.request import Chat
+from groundswell.store.database import Reader
 from groundswell.store.journal import Store
-from groundswell.store.schema import open_database
+from groundswell.store.open import open_database
 
 TRIALS, AT_ONCE = 200, 4
 
@@ -70,7 +71,7 @@ def delete_all(store: Path) -> None:
 
 
 def replace(store: Path) -> None:
-    open_database(store.with_name("new.db")).dispose()
+    open_database(store.with_name("new.db")).close()
     os.replace(store.with_name("new.db"), store)
 
 
@@ -141,10 +142,10 @@ def test_a_part_of_the_store_that_is_deleted_ends_the_run(store: Path, suffix: s
 
 def test_a_file_that_is_cut_short_ends_the_run(store: Path) -> None:
     def checkpoint() -> None:
-        engine = open_database(store)
-        with engine.connect() as connection:
+        database = open_database(store)
+        with database.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-        engine.dispose()
+        database.close()
 
     _, error = interrupted(store, checkpoint, lambda: os.truncate(store, store.stat().st_size // 2))
     assert isinstance(error, StoreCorrupt)
@@ -153,8 +154,8 @@ def test_a_file_that_is_cut_short_ends_the_run(store: Path) -> None:
 
 def test_a_file_that_sqlite_made_smaller_does_not(store: Path) -> None:
     def vacuum() -> None:
-        engine = open_database(store)
-        with engine.connect() as connection:
+        database = open_database(store)
+        with database.engine.connect() as connection:
             connection.exec_driver_sql("CREATE TABLE much (text TEXT)")
             connection.exec_driver_sql("INSERT INTO much VALUES (?)", ("x" * 1_000_000,))
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
@@ -163,7 +164,7 @@ def test_a_file_that_sqlite_made_smaller_does_not(store: Path) -> None:
             connection.exec_driver_sql("VACUUM")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             assert store.stat().st_size < larger
-        engine.dispose()
+        database.close()
 
     assert asyncio.run(session(store, Model(50, vacuum))) == ["a reply"] * TRIALS
 
@@ -174,13 +175,17 @@ def opened(store: Path) -> tuple[Store, RunRecord]:
     return held, held.runs.create("r", 0)
 
 
+def select_one(reading: Reader) -> object:
+    return reading.execute("SELECT 1", ()).fetchone()
+
+
 READS: dict[str, Callable[[Store, RunRecord], object]] = {
     "list": lambda store, record: store.runs.list(),
     "results": lambda store, record: list(store.results(record)),
     "waves": lambda store, record: store.waves.open(),
     "documents": lambda store, record: store.documents.list("entity"),
-    "journal": lambda store, record: asyncio.run(store.read(lambda reading: reading.execute("SELECT 1").fetchone())),
-    "cache": lambda store, record: store.read_here(lambda reading: reading.execute("SELECT 1").fetchone()),
+    "journal": lambda store, record: asyncio.run(store.read(select_one)),
+    "cache": lambda store, record: store.read_soon(select_one, lambda found: None, lambda error: None),
     "change": lambda store, record: store.runs.change(record, status="failed"),
 }
 
@@ -192,12 +197,14 @@ def test_whatever_reads_notices_it_and_makes_no_new_file(
     opened: tuple[Store, RunRecord], read: Callable[[Store, RunRecord], object], harm: Callable[[Path], None]
 ) -> None:
     store, record = opened
+    path = store.database.path
+    assert path is not None
     read(store, record)  # connections that are there already
-    harm(store.path)
-    there = store.path.exists()
-    with pytest.raises(StoreRemoved, match=re.escape(str(store.path))):
+    harm(path)
+    there = path.exists()
+    with pytest.raises(StoreRemoved, match=re.escape(str(path))):
         read(store, record)
-    assert store.path.exists() == there
+    assert path.exists() == there
     store.close_reading()
 
 
@@ -216,7 +223,7 @@ def test_a_new_store_is_for_its_owner_alone(store: Path, umask: int) -> None:
 
 
 def test_a_store_that_is_there_keeps_its_mode(store: Path) -> None:
-    open_database(store).dispose()
+    open_database(store).close()
     store.chmod(0o664)
     held = Store(store)
     lock = held.runs.lock(held.runs.create("r", 0))
@@ -226,7 +233,7 @@ def test_a_store_that_is_there_keeps_its_mode(store: Path) -> None:
 
 
 def test_a_copy_of_the_store_at_another_path_is_another_store(store: Path) -> None:
-    open_database(store).dispose()
+    open_database(store).close()
     shutil.copy(store, store.with_name("copy.db"))
     held = Store(store.with_name("copy.db"))
     assert held.runs.list() == []

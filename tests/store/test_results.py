@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -27,6 +25,7 @@ from groundswell.store import results as module
 from groundswell.store.journal import Store
 from groundswell.store.results import Latencies, ReplyCounts, Spread
 from tests.store.planted import Planted
+from tests.stores import add_rows, rows
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -51,18 +50,18 @@ def some_refused(request: Request) -> Reply | Fault:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(place: str | Path) -> Iterator[Store]:
     """A run of seven trials, of which three are missing, between two other runs."""
 
     async def fill() -> None:
-        async with groundswell.open(tmp_path / "s.db", script=some_refused) as engine:
+        async with groundswell.open(place, script=some_refused) as engine:
             for name, count in (("before", 2), ("r", 7), ("after", 2)):
                 run = engine.run(name)
                 async for _ in run.map(halve, [Spec(number) for number in range(count)]):
                     pass
 
     asyncio.run(fill())
-    opened = Store(tmp_path / "s.db")
+    opened = Store(place)
     yield opened
     opened.close_reading()
 
@@ -108,16 +107,16 @@ def test_one_trial_is_found_by_its_key_or_the_beginning_of_it(store: Store) -> N
         results.trial("")
 
 
-def test_unfinished_trials_are_there_too(tmp_path: Path) -> None:
+def test_unfinished_trials_are_there_too(place: str | Path) -> None:
     async def stop_early() -> None:
-        async with groundswell.open(tmp_path / "s.db", script=lambda request: "fine") as engine:
+        async with groundswell.open(place, script=lambda request: "fine") as engine:
             run = engine.run("r", options=RunOptions(limits=Limits(calls=2)))
             with pytest.raises(groundswell.RunStopped):
                 async for _ in run.map(halve, [Spec(number) for number in range(4)]):
                     pass
 
     asyncio.run(stop_early())
-    store = Store(tmp_path / "s.db")
+    store = Store(place)
     found = list(store.results(store.runs.get("r")))
     store.close_reading()
     assert [result.status for result in found] == ["usable", "usable", "unfinished", "unfinished"]
@@ -125,8 +124,8 @@ def test_unfinished_trials_are_there_too(tmp_path: Path) -> None:
     assert found[3].fault is None
 
 
-def test_latencies_are_percentiles_of_replies_by_transport(tmp_path: Path) -> None:
-    planted = Planted(tmp_path / "s.db")
+def test_latencies_are_percentiles_of_replies_by_transport(place: str | Path) -> None:
+    planted = Planted(place)
     other, run = planted.run("other"), planted.run("r")
     planted.settle(other, 1, 1, Reply("of another run"), seconds=900.0)
     planted.send(run, 1, 2, "batch-1")
@@ -134,7 +133,7 @@ def test_latencies_are_percentiles_of_replies_by_transport(tmp_path: Path) -> No
     planted.settle(run, 1, 2, Fault(FaultKind.EXPIRED, "too late"), seconds=800.0)
     for trial, seconds in ((3, 0.2), (4, 0.1), (5, 7.0), (6, None)):
         planted.settle(run, 2, trial, Reply("live"), seconds=seconds)
-    store = Store(tmp_path / "s.db")
+    store = Store(place)
     results = store.results(store.runs.get("r"))
     batched = Latencies("openai_batch", 1, 60.0, 60.0, 60.0, 60.0)
     found, spread = results.latencies()
@@ -153,10 +152,10 @@ def test_percentiles_are_the_nearest_ranks(replies: int, p50: float, p90: float,
     assert module._latencies("live", values) == Latencies("live", replies, p50, p90, p99, replies)
 
 
-def test_faults_of_requests_are_counted_by_kind(store: Store, tmp_path: Path) -> None:
+def test_faults_of_requests_are_counted_by_kind(store: Store, place: str | Path) -> None:
     assert store.results(store.runs.get("r")).ask_fault_counts() == {"content_filter": 2}
     assert store.results(store.runs.get("before")).ask_fault_counts() == {"content_filter": 1}
-    planted = Planted(tmp_path / "s.db")
+    planted = Planted(place)
     run = store.runs.get("r")
     for path in ("1", "2", "3"):
         planted.settle(run, 1, 1, Fault(FaultKind.TIMEOUT, "late"), path)
@@ -168,21 +167,17 @@ REFUSED = Fault(FaultKind.FILTERED, "no")
 YES, NO = Reply("yes"), Reply("no")
 
 
-def counts(path: Path, *journals: list[Row], fault: int | None = None) -> ReplyCounts:
+def counts(path: str | Path, *journals: list[Row], fault: int | None = None) -> ReplyCounts:
     """The replies of a run whose trials have these journals. All are usable except the one whose number is given."""
     store = Store(path)
     record = store.runs.create(None, 0)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for number, journal in enumerate(journals):
-            trial = record.span[0] + 1 + number
-            outcome = (trial, "content_filter" if number == fault else None, "{}")
-            connection.execute("INSERT INTO outcomes (trial, fault, body) VALUES (?, ?, ?)", outcome)
-            for ask, print_, said in journal:
-                kind = said.kind.value if isinstance(said, Fault) else None
-                row = (trial, ask, print_, kind, encode_settlement(said).decode())
-                connection.execute(
-                    "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, ?, ?, ?, ?)", row
-                )
+    for number, journal in enumerate(journals):
+        trial = record.span[0] + 1 + number
+        add_rows(path, "outcomes", "trial, fault, body", (trial, "content_filter" if number == fault else None, "{}"))
+        for ask, print_, said in journal:
+            kind = said.kind.value if isinstance(said, Fault) else None
+            row = (trial, ask, print_, kind, encode_settlement(said).decode())
+            add_rows(path, "asks", "trial, path, fingerprint, fault, settlement", row)
     found = store.results(record).reply_counts()
     store.close_reading()
     return found
@@ -229,21 +224,20 @@ def called(id: str, arguments: str) -> Reply:
     ],
 )
 def test_replies_and_how_many_are_different(
-    tmp_path: Path, journals: list[list[Row]], expected: tuple[int, int, int, int]
+    place: str | Path, journals: list[list[Row]], expected: tuple[int, int, int, int]
 ) -> None:
-    assert counts(tmp_path / "s.db", *journals) == expected
+    assert counts(place, *journals) == expected
 
 
-def test_only_usable_trials_are_told_apart(tmp_path: Path) -> None:
+def test_only_usable_trials_are_told_apart(place: str | Path) -> None:
     journals: list[list[Row]] = [[("0", b"a", YES)], [("0", b"a", YES)], [("0", b"a", NO)]]
-    assert counts(tmp_path / "s.db", *journals, fault=2) == (3, 2, 2, 1)
+    assert counts(place, *journals, fault=2) == (3, 2, 2, 1)
 
 
-def test_a_row_that_cannot_be_read_is_no_reply(tmp_path: Path) -> None:
-    counts(tmp_path / "s.db", [("0", b"a", YES)], [("0", b"b", YES)])
-    with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
-        connection.execute("UPDATE asks SET settlement = '{' WHERE fingerprint = x'61'")
-    store = Store(tmp_path / "s.db")
+def test_a_row_that_cannot_be_read_is_no_reply(place: str | Path) -> None:
+    counts(place, [("0", b"a", YES)], [("0", b"b", YES)])
+    rows(place, "UPDATE asks SET settlement = '{' WHERE fingerprint = ?", b"a")
+    store = Store(place)
     assert store.results(store.runs.list()[0]).reply_counts() == (1, 1, 1, 1)
     store.close_reading()
 
@@ -260,13 +254,13 @@ async def tossing(trial: Trial, spec: int) -> str:
     return first.text + (await trial.ask("any/model", f"and again after {first.text}", temperature=0)).text
 
 
-def test_trials_that_a_model_answers_alike_are_one(tmp_path: Path) -> None:
+def test_trials_that_a_model_answers_alike_are_one(place: str | Path) -> None:
     async def toss() -> None:
-        async with groundswell.open(tmp_path / "s.db", script=lambda request: "heads") as engine:
+        async with groundswell.open(place, script=lambda request: "heads") as engine:
             async for _ in engine.run("r").map(tossing, range(50)):
                 pass
 
     asyncio.run(toss())
-    store = Store(tmp_path / "s.db")
+    store = Store(place)
     assert store.results(store.runs.get("r")).reply_counts() == ReplyCounts(100, 2, 50, 1)
     store.close_reading()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,45 +11,47 @@ import sqlalchemy as sa
 from groundswell.engine.records import Counters, RunRecord
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store import runs as module
+from groundswell.store.database import Database
 from groundswell.store.runs import Runs, _delete_trials
-from groundswell.store.schema import open_database
+from tests.stores import add_rows, rows
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Runs]:
-    engine = open_database(tmp_path / "s.db")
-    yield Runs(engine, tmp_path / "s.db")
-    engine.dispose()
+def runs(database: Database) -> Runs:
+    return Runs(database)
 
 
-def fill(runs: Runs, record: RunRecord, faults: list[str | None]) -> None:
-    """A trial with one ask and one outcome per entry, and a wave."""
-    first = record.span[0]
-    with closing(sqlite3.connect(runs.path)) as connection:
-        connection.execute(
-            "INSERT INTO waves (id, account, transport, size, asks, sent_at) VALUES (?, 'a', 't', 0, '[]', 0)",
-            (first + 1,),
+class Inside:
+    """The tables behind the runs."""
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = place
+
+    def fill(self, runs: Runs, record: RunRecord, faults: list[str | None]) -> None:
+        """A trial with one ask and one outcome per entry, and a wave."""
+        first = record.span[0]
+        numbered = list(enumerate(faults, first + 1))
+        add = partial(add_rows, self.place)
+        add("waves", "id, account, transport, size, asks, sent_at", (first + 1, "a", "t", 0, "[]", 0.0))
+        add(
+            "trials", "id, key, program, spec, attempt", *((n, f"key {n - first}", "p@1", "{}", 0) for n, _ in numbered)
         )
-        for number, fault in enumerate(faults, 1):
-            trial = first + number
-            connection.execute("INSERT INTO trials VALUES (?, ?, 'p@1', '{}', 0, 0, NULL)", (trial, f"key {number}"))
-            connection.execute(
-                "INSERT INTO asks (trial, path, fingerprint, settlement) VALUES (?, '0', x'00', '{}')", (trial,)
-            )
+        for number, fault in numbered:
+            add("asks", "trial, path, fingerprint, settlement", (number, "0", b"0", "{}"))
             if fault is not None:
-                connection.execute(
-                    "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, '1', x'00', ?, '{}')",
-                    (trial, fault),
-                )
-            connection.execute("INSERT INTO outcomes (trial, fault, body) VALUES (?, ?, '{}')", (trial, fault))
-        connection.commit()
-    missing = sum(fault is not None for fault in faults)
-    runs.change(record, counters=Counters(planned=len(faults), usable=len(faults) - missing, missing=missing))
+                add("asks", "trial, path, fingerprint, fault, settlement", (number, "1", b"0", fault, "{}"))
+        add("outcomes", "trial, fault, body", *((number, fault, "{}") for number, fault in numbered))
+        missing = sum(fault is not None for fault in faults)
+        runs.change(record, counters=Counters(planned=len(faults), usable=len(faults) - missing, missing=missing))
+
+    def count(self, table: str) -> int:
+        [(found,)] = rows(self.place, f"SELECT count(*) FROM {table}")
+        return int(found)
 
 
-def count(runs: Runs, table: str) -> int:
-    with closing(sqlite3.connect(runs.path)) as connection:
-        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+@pytest.fixture
+def inside(place: str | Path) -> Inside:
+    return Inside(place)
 
 
 def test_a_run_is_found_by_name_and_by_id(runs: Runs) -> None:
@@ -142,9 +142,11 @@ def test_a_run_that_was_asked_to_stop_and_is_held_no_more_has_stopped(runs: Runs
     assert runs.state(runs.get("r")) == "stopped"
 
 
-def test_a_deletion_that_is_cut_short_is_known_and_can_be_finished(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_that_is_cut_short_is_known_and_can_be_finished(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, inside: Inside
+) -> None:
     record = runs.create("r", 0, options={"window": 3})
-    fill(runs, record, [None] * 5)
+    inside.fill(runs, record, [None] * 5)
     pieces: list[int] = []
 
     def cut_short(connection: sa.Connection, first: int, last: int) -> None:
@@ -158,21 +160,23 @@ def test_a_deletion_that_is_cut_short_is_known_and_can_be_finished(runs: Runs, m
     with pytest.raises(KeyboardInterrupt):
         runs.delete(record)
     left = runs.get("r")
-    assert (left.deleting, left.cancel, left.options["window"], count(runs, "trials")) == (True, True, 3, 3)
+    assert (left.deleting, left.cancel, left.options["window"], inside.count("trials")) == (True, True, 3, 3)
     with pytest.raises(RunNotFound, match="is being deleted"):
         runs.create_fork(left, "fork", None, None)
     monkeypatch.undo()
     runs.delete(left)
-    assert (runs.list(), count(runs, "trials"), count(runs, "asks"), count(runs, "waves")) == ([], 0, 0, 0)
+    assert (runs.list(), inside.count("trials"), inside.count("asks"), inside.count("waves")) == ([], 0, 0, 0)
 
 
-def test_others_can_write_while_a_large_run_is_deleted(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_can_write_while_a_large_run_is_deleted(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, inside: Inside
+) -> None:
     record, other = runs.create("r", 0), runs.create("other", 0)
-    fill(runs, record, [None] * 5)
+    inside.fill(runs, record, [None] * 5)
     seen: list[int] = []
 
     def beside(seconds: float) -> None:  # while the deletion waits, another writer has its turn
-        seen.append(count(runs, "trials"))
+        seen.append(inside.count("trials"))
         runs.change(other, error=f"written {len(seen)} times")
 
     monkeypatch.setattr(module, "DELETED_AT_ONCE", 2)
@@ -190,13 +194,13 @@ def test_a_run_with_an_unfinished_fork_is_not_marked(runs: Runs) -> None:
     assert (runs.get("parent").deleting, runs.get("parent").cancel) == (False, False)
 
 
-def test_delete_takes_everything_of_one_run_and_nothing_of_others(runs: Runs) -> None:
+def test_delete_takes_everything_of_one_run_and_nothing_of_others(runs: Runs, inside: Inside) -> None:
     first, second = runs.create("first", 0), runs.create("second", 0)
-    fill(runs, first, [None, "server"])
-    fill(runs, second, [None, None])
+    inside.fill(runs, first, [None, "server"])
+    inside.fill(runs, second, [None, None])
     runs.delete(first)
     assert runs.find("first") is None
-    assert {table: count(runs, table) for table in ("trials", "outcomes", "asks", "waves")} == {
+    assert {table: inside.count(table) for table in ("trials", "outcomes", "asks", "waves")} == {
         "trials": 2,
         "outcomes": 2,
         "asks": 2,
@@ -214,23 +218,21 @@ def test_a_run_at_work_is_not_deleted(runs: Runs) -> None:
     runs.delete(record)
 
 
-def test_a_deleted_run_leaves_no_rows_to_the_next(runs: Runs) -> None:
+def test_a_deleted_run_leaves_no_rows_to_the_next(runs: Runs, inside: Inside) -> None:
     first = runs.create("first", 0)
-    fill(runs, first, [None])
+    inside.fill(runs, first, [None])
     runs.delete(first)
     assert runs.last_number(runs.create("second", 0))[0] & 0xFFFFFFFF == 0
 
 
-def test_missing_trials_get_a_new_attempt(runs: Runs) -> None:
+def test_missing_trials_get_a_new_attempt(runs: Runs, inside: Inside) -> None:
     record = runs.create("r", 0)
-    fill(runs, record, [None, "server", None, "filtered"])
+    inside.fill(runs, record, [None, "server", None, "filtered"])
     record = runs.get("r")
     assert runs.retry_missing(record) == 2
-    with closing(sqlite3.connect(runs.path)) as connection:
-        attempts = [row[0] for row in connection.execute("SELECT attempt FROM trials ORDER BY id")]
-        faults = connection.execute("SELECT count(*) FROM asks WHERE fault IS NOT NULL").fetchone()[0]
-    assert (attempts, faults) == ([0, 1, 0, 1], 0)
-    assert (count(runs, "asks"), count(runs, "outcomes")) == (4, 2)
+    assert rows(inside.place, "SELECT attempt FROM trials ORDER BY id") == [(0,), (1,), (0,), (1,)]
+    assert rows(inside.place, "SELECT count(*) FROM asks WHERE fault IS NOT NULL") == [(0,)]
+    assert (inside.count("asks"), inside.count("outcomes")) == (4, 2)
     counters = runs.get("r").counters
     assert (counters.planned, counters.usable, counters.missing) == (4, 2, 0)
     assert runs.retry_missing(runs.get("r")) == 0

@@ -23,8 +23,9 @@ from groundswell.errors import (
 )
 from groundswell.store.file import store_error
 from groundswell.store.migrations import upgrade
+from groundswell.store.open import database_path, open_database
 from groundswell.store.runs import Runs
-from groundswell.store.schema import REVISION, database_path, open_database
+from groundswell.store.schema import REVISION
 
 NOBODY = 65534
 
@@ -50,7 +51,7 @@ def make(path: Path, *statements: str) -> Path:
 
 
 def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
-    open_database(tmp_path / "new.db").dispose()
+    open_database(tmp_path / "new.db").close()
     migrated = sa.create_engine(f"sqlite:///{tmp_path / 'migrated.db'}", poolclass=sa.NullPool)
     with migrated.begin() as connection:
         upgrade(connection)
@@ -66,8 +67,8 @@ def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path,
         upgrade(connection, earlier)
         connection.exec_driver_sql("INSERT INTO outcomes (trial, fault, body) VALUES (7, NULL, '{}')")
     assert revision_of(path) == earlier
-    open_database(tmp_path / "new.db").dispose()
-    open_database(path).dispose()
+    open_database(tmp_path / "new.db").close()
+    open_database(path).close()
     assert revision_of(path) == REVISION
     assert schema_of(path) == schema_of(tmp_path / "new.db")
     with closing(sqlite3.connect(path)) as connection:
@@ -85,8 +86,8 @@ def test_runs_of_early_development_versions_get_the_names_of_their_drivers(tmp_p
             row = f"'{name[:3]}', 'completed', 1, '{name}', '{{}}', '{{}}', '{{}}', 0, 1.0, 2.0, 3"
             connection.exec_driver_sql(f"INSERT INTO runs ({columns}) VALUES ({row})")
     opened = open_database(path)
-    records = Runs(opened, path).list()
-    opened.dispose()
+    records = Runs(opened).list()
+    opened.close()
     assert [(record.driver, record.release) for record in records] == [
         ("a_lab.study:drive", None),
         ("secret-game/play", None),
@@ -96,7 +97,7 @@ def test_runs_of_early_development_versions_get_the_names_of_their_drivers(tmp_p
 @pytest.mark.parametrize("number", ["0000", "000%", "00005", ""])
 def test_a_schema_number_that_cannot_be_is_damage(tmp_path: Path, number: str) -> None:
     path = tmp_path / "s.db"
-    open_database(path).dispose()
+    open_database(path).close()
     make(path, f"UPDATE alembic_version SET version_num = '{number}'")
     with pytest.raises(StoreCorrupt, match="schema version is missing"):
         open_database(path)
@@ -104,28 +105,28 @@ def test_a_schema_number_that_cannot_be_is_damage(tmp_path: Path, number: str) -
 
 def test_a_store_opens_again_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    open_database(path).dispose()
+    open_database(path).close()
     before = path.read_bytes()
-    open_database(f"sqlite:///{path}").dispose()
+    open_database(f"sqlite:///{path}").close()
     assert path.read_bytes() == before
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     (tmp_path / "s.db").touch()
-    open_database(tmp_path / "s.db").dispose()
+    open_database(tmp_path / "s.db").close()
     assert revision_of(tmp_path / "s.db") == REVISION
 
 
 def test_many_may_create_a_store_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for engine in pool.map(open_database, [tmp_path / "s.db"] * 8):
-            engine.dispose()
+            engine.close()
     assert revision_of(tmp_path / "s.db") == REVISION
 
 
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    open_database(path).dispose()
+    open_database(path).close()
     make(path, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreTooNew, match=r"s\.db was written by a newer version of Groundswell \(schema 9999"):
         open_database(path)

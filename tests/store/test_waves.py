@@ -16,8 +16,8 @@ from tests.store.planted import MINE, Planted
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Planted:
-    return Planted(tmp_path / "s.db")
+def planted(place: str | Path) -> Planted:
+    return Planted(place)
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ import pytest
 import sqlalchemy as sa
 
 from groundswell.errors import StoreError
-from groundswell.store.schema import open_database
-from groundswell.store.writer import Around, Insert, Writer, plainly
+from groundswell.store.database import Insert
+from groundswell.store.open import open_database
+from groundswell.store.writer import Around, Writer, plainly
 from tests.patience import PATIENCE
 
 TABLE = sa.Table("notes", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("text", sa.Text))
@@ -23,15 +24,15 @@ RENAME = "UPDATE notes SET text = ? WHERE id = ?"
 
 @asynccontextmanager
 async def writing(path: Path, around: Around = plainly) -> AsyncIterator[Writer]:
-    engine = open_database(path)
-    with engine.begin() as connection:
+    database = open_database(path)
+    with database.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, text TEXT)")
-    writer = Writer(engine, path, {"notes": Insert(TABLE, ("id", "text"))}, around=around)
+    writer = Writer(database, {"notes": Insert(TABLE, ("id", "text"))}, around=around)
     try:
         yield writer
     finally:
         await writer.close()
-        engine.dispose()
+        database.close()
 
 
 def read(path: Path) -> list[tuple[int, str]]:

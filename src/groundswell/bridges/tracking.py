@@ -64,7 +64,7 @@ class Tracker(ABC):
     """
 
     def __init__(self, store: str | Path = "groundswell.db", *, every: float = EVERY) -> None:
-        self._store = compose.store_path(store)
+        self._store = compose.place_of(store)
         self._every = every
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -132,7 +132,7 @@ class Tracker(ABC):
 class _Run:
     """One run that is being logged."""
 
-    def __init__(self, store: Path, log: Log) -> None:
+    def __init__(self, store: str | Path, log: Log) -> None:
         self._store = store
         self._log = log
         self._done: dict[str, float] = {}
@@ -175,7 +175,7 @@ class _Run:
         self._log.end(self._ended.status, self._ended.at)
 
 
-def _record(store: Path, run: str) -> RunRecord | None:
+def _record(store: str | Path, run: str) -> RunRecord | None:
     with compose.look_into(store) as held:
         return None if held is None else held.runs.find(run)
 

@@ -27,9 +27,10 @@ def catalogue_of(store: str, *, make: bool = False) -> Iterator[Catalogue]:
 
 
 def is_there(store: str) -> bool:
-    from groundswell.store.schema import database_path
+    """Whether there is a store."""
+    from groundswell.store.open import exists
 
-    return database_path(store).exists()
+    return exists(store)
 
 
 def text_of(file: Path) -> str:

@@ -84,7 +84,7 @@ def examine(store: str) -> dict[str, Any]:
 def examine_store(store: str) -> dict[str, Any]:
     """The state of a store. The check neither creates nor migrates it."""
     from groundswell.errors import GroundswellError
-    from groundswell.store.schema import database_path
+    from groundswell.store.open import database_path
 
     found: dict[str, Any] = {"path": store, "exists": False, "writable": False, "revision": None, "runs": None}
     found |= {"free_bytes": None, "size_bytes": None, "log_bytes": None, "mode": None, "notes": [], "problems": []}
@@ -116,7 +116,7 @@ def repair_store(store: str, new: str, *, json: bool) -> None:
     """Copy the intact part of a store into a new one, and print what was lost."""
     from groundswell.cli.output import command, line, print_json, working
     from groundswell.store.check import lost, repair
-    from groundswell.store.schema import database_path
+    from groundswell.store.open import database_path
 
     path = database_path(store)
     if not path.exists():

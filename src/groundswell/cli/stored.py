@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def opened(path: str) -> Iterator[Store]:
     """An existing store, for reading and short changes. A mistyped path must not create a new one."""
     from groundswell.store.journal import Store
-    from groundswell.store.schema import database_path
+    from groundswell.store.open import database_path, exists, is_postgres, shown
 
-    if not database_path(path).exists():
-        raise StoreError(f"there is no store {database_path(path)}: start a run to create it, or set --store")
+    if not exists(path):
+        place = shown(path) if is_postgres(path) else database_path(path)
+        raise StoreError(f"there is no store {place}: start a run to create it, or set --store")
     store = Store(path)
     try:
         yield store

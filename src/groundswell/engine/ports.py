@@ -294,8 +294,8 @@ class Journal(Protocol):
         """Waves that were not ended, with the fingerprints of those of their asks that are not settled."""
         ...
 
-    def cached(self, keys: Sequence[bytes]) -> Mapping[bytes, Settlement]:
-        """Look up replies in the cache."""
+    def cached(self, keys: Sequence[bytes], then: Callable[[Mapping[bytes, Settlement]], None]) -> None:
+        """Look up replies in the cache, and pass on those that are there: at once, or soon."""
         ...
 
     async def cancelled(self) -> bool:

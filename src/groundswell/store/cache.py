@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from groundswell.errors import StoreFull
-from groundswell.store.file import store_error
+from groundswell.store.database import Database, Refusal
 from groundswell.store.runs import Runs
-from groundswell.store.schema import cache, reading, runs
+from groundswell.store.schema import cache, runs
+from groundswell.store.sql import number, octets
 
 CHUNK = 5_000
 """Number of replies that are removed in one commit, so that runs that write do not have to wait."""
-WORTHWHILE = 0.1
-"""Share of the file that must be free before it is rewritten to make it smaller."""
-PATIENCE_MS = 2_000
 
 
 class Kept(NamedTuple):
@@ -36,21 +32,20 @@ class Space(NamedTuple):
     """Number of bytes by which the file shrank, or why it keeps the free space for later use."""
 
     freed: int
-    reused: Literal["busy", "small", "full"] | None = None
+    reused: Refusal | None = None
 
 
 class Cache:
     """Replies that all runs of a store share. Calls are synchronous and may be made while runs are in progress."""
 
-    def __init__(self, engine: sa.Engine, path: Path) -> None:
-        self._engine = engine
-        self._path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def kept(self, before: float | None = None) -> Kept:
         """The content of the cache; with `before`, only replies that are older."""
         query = sa.select(
             sa.func.count(),
-            sa.func.coalesce(sa.func.sum(sa.func.length(sa.cast(cache.c.settlement, sa.LargeBinary))), 0),
+            sa.cast(sa.func.coalesce(sa.func.sum(octets(cache.c.settlement)), 0), sa.BigInteger),
             sa.func.min(cache.c.created_at),
             sa.func.max(cache.c.created_at),
             _tokens("input_tokens"),
@@ -61,7 +56,7 @@ class Cache:
 
     def reused(self) -> int:
         """How many requests of all runs were answered from the cache."""
-        cached = sa.func.coalesce(sa.func.sum(sa.func.json_extract(runs.c.counters, "$.cached")), 0)
+        cached = sa.func.coalesce(sa.func.sum(number(runs.c.counters, "cached")), 0)
         with self._connected() as connection:
             return int(connection.execute(sa.select(cached)).scalar_one())
 
@@ -88,46 +83,18 @@ class Cache:
 
     def _remove(self, after: bytes, last: bytes, before: float | None) -> int:
         statement = sa.delete(cache).where(cache.c.key > after, cache.c.key <= last)
-        with self._connected() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            removed = connection.execute(statement if before is None else statement.where(_older(before))).rowcount
-            connection.exec_driver_sql("COMMIT")
-        return removed
+        with self._database.writing() as connection:
+            return connection.execute(statement if before is None else statement.where(_older(before))).rowcount
 
     def shrink(self) -> Space:
-        """Shrink the file by its free space, unless a run is in progress or little would be gained.
-
-        Rewriting the file blocks other writers.
-        """
-        stored = Runs(self._engine, self._path)
+        """Shrink the file by its free space, unless a run is in progress or little would be gained."""
+        stored = Runs(self._database)
         if any(stored.is_held(record) for record in stored.list()):
             return Space(0, "busy")
-        try:
-            with self._engine.connect() as connection:
-                connection.detach()  # nobody else is to have its patience
-                connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-                before = self._path.stat().st_size
-                if not _worthwhile(connection):
-                    return Space(0, "small")
-                connection.exec_driver_sql("VACUUM")
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-                freed = before - self._path.stat().st_size
-        except (sa.exc.DBAPIError, OSError) as error:
-            return self._reused(error)
-        return Space(freed) if freed > 0 else Space(0, "busy")
-
-    def _reused(self, error: Exception) -> Space:
-        """Why the file could not be rewritten. Other errors are raised."""
-        problem = store_error(error, self._path)
-        if isinstance(problem, StoreFull):
-            return Space(0, "full")
-        if "locked" in str(problem):
-            return Space(0, "busy")
-        raise problem from error
+        return Space(*self._database.shrink())
 
     def _connected(self) -> AbstractContextManager[sa.Connection]:
-        return reading(self._engine, self._path)
+        return self._database.reading()
 
 
 def _older(before: float) -> sa.ColumnElement[bool]:
@@ -136,10 +103,5 @@ def _older(before: float) -> sa.ColumnElement[bool]:
 
 def _tokens(of: str) -> sa.ColumnElement[int]:
     """The sum of a figure of the replies' usage; those that have none are not written."""
-    return sa.func.coalesce(sa.func.sum(sa.func.json_extract(cache.c.settlement, f"$.usage.{of}")), 0)
-
-
-def _worthwhile(connection: sa.Connection) -> bool:
-    free: int = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
-    pages: int = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-    return free > 0 and free >= WORTHWHILE * pages
+    many = sa.func.sum(number(cache.c.settlement, "usage", of))
+    return sa.cast(sa.func.coalesce(many, 0), sa.BigInteger)

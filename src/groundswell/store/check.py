@@ -23,8 +23,10 @@ from groundswell.program.request import decode_settlement
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.file import store_error
 from groundswell.store.lock import is_held
+from groundswell.store.open import database_path
 from groundswell.store.runs import run_record
-from groundswell.store.schema import REVISION, database_path, metadata, open_database
+from groundswell.store.schema import REVISION, metadata
+from groundswell.store.sqlite import SqliteDatabase
 from groundswell.store.waves import asks_of
 
 MOST_NAMED = 5
@@ -272,7 +274,7 @@ def repair(store: Path, new: Path) -> dict[str, Copied]:
     try:
         with closing(open_read_only(store)) as source:
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            open_database(new).dispose()
+            SqliteDatabase(new).close()
             with closing(sqlite3.connect(new, isolation_level=None)) as target:
                 target.execute("BEGIN IMMEDIATE")
                 copied = {table: _copy(source, target, table) for table in CONTENT}

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
 from groundswell.store.checksum import checksum, verify
-from groundswell.store.schema import documents, reading, writing
+from groundswell.store.database import Database, repeated
+from groundswell.store.schema import documents
+from groundswell.store.sql import field
 
 LOOK_UP = 500
 KEPT = "kept"
@@ -128,14 +129,16 @@ class Changing:
 class Documents:
     """The documents of a store. Calls are short and synchronous, and may be made in any thread."""
 
-    def __init__(self, engine: sa.Engine, path: Path) -> None:
-        self._engine = engine
-        self.path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @contextmanager
-    def changing(self) -> Iterator[Changing]:
-        """One transaction for several steps; an error within undoes them all."""
-        with writing(self._engine, self.path) as connection:
+    def changing(self, run: int | None = None) -> Iterator[Changing]:
+        """One transaction for several steps; an error within undoes them all.
+
+        With the number of a `run` that this process has locked, the lock must still be there.
+        """
+        with self._database.writing(run) as connection:
             yield Changing(connection)
 
     def add(self, *new: tuple[str, str, str]) -> list[str]:
@@ -148,9 +151,10 @@ class Documents:
         with self.changing() as held:
             return held.change(kind, id_, body)
 
-    def put(self, kind: str, id_: str, body: str) -> None:
+    @repeated
+    def put(self, kind: str, id_: str, body: str, *, run: int | None = None) -> None:
         """Add a document, or replace the body of the one that is there."""
-        with self.changing() as held:
+        with self.changing(run) as held:
             held.put(kind, id_, body)
 
     def delete(self, kind: str, *ids: str) -> int:
@@ -184,15 +188,15 @@ class Documents:
 
     @contextmanager
     def _reading(self) -> Iterator[Changing]:
-        with reading(self._engine, self.path) as connection:
+        with self._database.reading() as connection:
             yield Changing(connection)
 
 
 def _matching(kind: str, having: Mapping[str, str], text: Text) -> list[sa.ColumnElement[bool]]:
-    body = sa.type_coerce(documents.c.body, sa.JSON)
-    found = [documents.c.kind == kind, *(body[field].as_string() == value for field, value in having.items())]
+    body = documents.c.body
+    found = [documents.c.kind == kind, *(field(body, name) == value for name, value in having.items())]
     if text.words:
-        places = [documents.c.id, *(body[field].as_string() for field in text.fields)]
+        places = [documents.c.id, *(field(body, name) for name in text.fields)]
         found.append(sa.or_(*(place.icontains(text.words, autoescape=True) for place in places)))
     return found
 

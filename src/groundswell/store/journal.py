@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import sqlalchemy as sa
 
 from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
@@ -19,28 +17,27 @@ from groundswell.program.request import Fault, Settlement, decode_settlement, en
 from groundswell.store import schema
 from groundswell.store.cache import Cache
 from groundswell.store.checksum import AskRow, checksum, encode_rows, joined_checksum, trial_row, verify
+from groundswell.store.database import Batch, ConnectionLost, Database, Insert, Reader, repeated
 from groundswell.store.documents import KEPT, Documents
-from groundswell.store.file import FileIdentity
+from groundswell.store.open import open_database
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
-from groundswell.store.schema import damage_of, database_path, open_database
 from groundswell.store.waves import Waves, asks_of
-from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
+from groundswell.store.writer import Around, Writer, plainly
 
 T = TypeVar("T")
+Failed = Callable[[Exception], None]
 
 INSERTS = {
-    "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt", "checksum"), "INSERT OR REPLACE"),
+    "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt", "checksum"), "replace"),
     "asks": Insert(schema.asks, AskRow._fields),
-    "outcomes": Insert(
-        schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum", "rows"), "INSERT OR REPLACE"
-    ),
+    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum", "rows"), "replace"),
     "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about", "checksum")),
-    "cache": Insert(schema.cache, ("key", "settlement", "created_at", "checksum"), "INSERT OR IGNORE"),
+    "cache": Insert(schema.cache, ("key", "settlement", "created_at", "checksum"), "keep"),
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
-ABANDON = "UPDATE trials SET abandoned = 1 WHERE id = ?"
+ABANDON = "UPDATE trials SET abandoned = TRUE WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
 TRIALS = (
     "SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned, ended_at, "
@@ -56,20 +53,17 @@ class Store:
     `around` is given every commit to make; a crash harness, or a meter, sits there.
     """
 
-    def __init__(self, store: str | Path, *, around: Around = plainly) -> None:
-        self.path = database_path(store)
+    def __init__(self, store: str | Path | Database, *, around: Around = plainly) -> None:
+        self.database = store if isinstance(store, Database) else open_database(store)
         self._around = around
-        self._engine = open_database(store)
-        self._identity = FileIdentity(self.path)
-        self.runs = Runs(self._engine, self.path)
-        self.waves = Waves(self._engine, self.path)
-        self.documents = Documents(self._engine, self.path)
-        self.cache = Cache(self._engine, self.path)
+        self.runs = Runs(self.database)
+        self.waves = Waves(self.database)
+        self.documents = Documents(self.database)
+        self.cache = Cache(self.database)
         self._writer: Writer | None = None
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
-        self._reading: sqlite3.Connection | None = None
-        self._held: sa.Connection | None = None
-        self._beside: sa.Connection | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
+        self._reader: Reader | None = None
+        self._reader_here: Reader | None = None
 
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
@@ -77,13 +71,13 @@ class Store:
 
     def results(self, record: RunRecord) -> Results:
         """What a run found; may be read while it goes on."""
-        return Results(self._engine, self.path, record)
+        return Results(self.database, record)
 
     @property
     def writer(self) -> Writer:
         """The writer, started on first use."""
         if self._writer is None:
-            self._writer = Writer(self._engine, self.path, INSERTS, around=self._around)
+            self._writer = Writer(self.database, INSERTS, around=self._around)
         return self._writer
 
     @property
@@ -91,35 +85,52 @@ class Store:
         """Whether the writing thread is at work."""
         return self._writer is not None and self._writer.busy
 
-    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, query: Callable[[Reader], T]) -> T:
         """Run a query on the reading thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, query)
 
-        def work() -> T:
-            with damage_of(self.path):
-                if self._reading is None:
-                    self._held = self._engine.connect()
-                    driver = self._held.connection.driver_connection
-                    assert isinstance(driver, sqlite3.Connection)
-                    self._reading = driver
-                else:
-                    self._identity.check()
-                return query(self._reading)
+    def read_soon(self, query: Callable[[Reader], T], then: Callable[[T], None], failed: Failed) -> None:
+        """Run a quick query and pass on what it finds.
 
-        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        SQLite is asked on the event loop itself: to hand the query to a thread would take longer than the query.
+        """
+        if not self.database.blocking:
+            with self.database.translating():
+                self._reader_here = self._opened(self._reader_here)
+                found = query(self._reader_here)
+            then(found)
+            return
 
-    def read_here(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a quick query on the event loop itself: to hand it to a thread would take longer than the query."""
-        with damage_of(self.path):
-            if self._beside is None:
-                self._beside = self._engine.connect()
-            else:
-                self._identity.check()
-            driver = self._beside.connection.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            return query(driver)
+        def done(future: asyncio.Future[T]) -> None:
+            if future.cancelled():
+                return
+            error = future.exception()
+            if isinstance(error, Exception):
+                failed(error)
+            elif error is None:
+                then(future.result())
+
+        asyncio.get_running_loop().run_in_executor(self._thread, self._read, query).add_done_callback(done)
+
+    @repeated
+    def _read(self, query: Callable[[Reader], T]) -> T:
+        """Run a query on the reading thread, again if the connection breaks."""
+        try:
+            with self.database.translating():
+                self._reader = self._opened(self._reader)
+                return query(self._reader)
+        except ConnectionLost:
+            self._reader = None
+            raise
+
+    def _opened(self, reader: Reader | None) -> Reader:
+        if reader is None:
+            return self.database.reader()
+        self.database.check()
+        return reader
 
     async def close(self) -> None:
-        """Write what is left and let go of the file."""
+        """Write what is left and close all connections."""
         try:
             if self._writer is not None:
                 await self._writer.close()
@@ -128,12 +139,12 @@ class Store:
 
     def close_reading(self) -> None:
         """Close what reads, for a store that was never written to on a loop."""
-        if self._beside is not None:
-            self._beside.close()
-        if self._held is not None:
-            self._reader.submit(self._held.close).result()
-        self._reader.shutdown()
-        self._engine.dispose()
+        if self._reader_here is not None:
+            self._reader_here.close()
+        if self._reader is not None:
+            self._thread.submit(self._reader.close).result()
+        self._thread.shutdown()
+        self.database.close()
 
 
 class StoreJournal:
@@ -147,7 +158,6 @@ class StoreJournal:
         self._writer.failed.append(failed)
         self._counters_key = (SET_COUNTERS, record.number)
         self._after: Callable[[], None] | None = None
-        self._indexed_to: int | None = None
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
 
@@ -244,18 +254,8 @@ class StoreJournal:
     async def open_waves(self) -> Sequence[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         return await self._store.read(self._open_waves)
 
-    def cached(self, keys: Sequence[bytes]) -> Mapping[bytes, Settlement]:
-        def look(reading: sqlite3.Connection) -> dict[bytes, Settlement]:
-            found: dict[bytes, Settlement] = {}
-            for at in range(0, len(keys), LOOK_UP):
-                some = keys[at : at + LOOK_UP]
-                sql = f"SELECT key, settlement, checksum FROM cache WHERE key IN ({_marks(len(some))})"
-                for key, text, known in reading.execute(sql, some):
-                    verify(known, "a cached reply", key, text)
-                    found[key] = decode_settlement(text)
-            return found
-
-        return self._store.read_here(look)
+    def cached(self, keys: Sequence[bytes], then: Callable[[Mapping[bytes, Settlement]], None]) -> None:
+        self._store.read_soon(lambda reading: _cached(reading, keys), then, self._failed)
 
     async def cancelled(self) -> bool:
         sql = "SELECT cancel FROM runs WHERE id = ?"
@@ -263,21 +263,23 @@ class StoreJournal:
         return row is None or bool(row[0])
 
     async def keep(self, name: str, body: str) -> None:
-        await asyncio.to_thread(self._store.documents.put, KEPT, f"{self._record.id}/{name}", body)
+        await asyncio.to_thread(
+            self._store.documents.put, KEPT, f"{self._record.id}/{name}", body, run=self._record.number
+        )
 
     def close(self) -> None:
         self._writer.failed.remove(self._failed)
         if self._after is not None:
             self._writer.after.remove(self._after)
 
-    def _unfinished(self, reading: sqlite3.Connection) -> list[TrialRow]:
+    def _unfinished(self, reading: Reader) -> list[TrialRow]:
         sql = (
             "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? AND NOT abandoned "
             "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE trial = trials.id) ORDER BY id"
         )
         return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]
 
-    def _find(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
+    def _find(self, reading: Reader, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look trials up by key: first in what lies ahead in the order of their start, then in an index.
 
         What was read ahead without an outcome may have ended since.
@@ -289,7 +291,7 @@ class StoreJournal:
         lacking = [key for key in keys if key not in found]
         return found | self._look_up(reading, lacking) if lacking else found
 
-    def _read_ahead(self, reading: sqlite3.Connection, count: int) -> bool:
+    def _read_ahead(self, reading: Reader, count: int) -> bool:
         """Read the next trials; a driver that submits them in the same order needs no index. False: do not bother."""
         if len(self._ahead) > MOST_AHEAD:
             self._ahead.clear()
@@ -300,18 +302,18 @@ class StoreJournal:
             self._ahead.update((row.key, row) for row in rows)
         return bool(rows)
 
-    def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
+    def _trials(self, reading: Reader, after: int, count: int) -> list[TrialRow]:
         sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
         return [_trial(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
 
-    def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
+    def _look_up(self, reading: Reader, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
         index = f"keys_{self._record.number}"
-        if self._indexed_to is None:
-            self._indexed_to = self._record.span[0]
-            reading.execute(f"DROP TABLE IF EXISTS temp.{index}")
-            reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
-        self._index_on(reading, index, self._indexed_to)
+        if index not in reading.indexed:
+            reading.indexed[index] = self._record.span[0]
+            reading.execute(f"DROP TABLE IF EXISTS {index}", ())
+            reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id BIGINT)", ())
+        self._index_on(reading, index, reading.indexed[index])
         found: dict[str, TrialRow] = {}
         for at in range(0, len(keys), LOOK_UP):
             some = keys[at : at + LOOK_UP]
@@ -320,16 +322,19 @@ class StoreJournal:
                 found[row[1]] = _trial(row)
         return found
 
-    def _index_on(self, reading: sqlite3.Connection, index: str, after: int) -> None:
+    def _index_on(self, reading: Reader, index: str, after: int) -> None:
         """Take up the trials that were started since."""
         last = "SELECT max(id) FROM trials WHERE id BETWEEN ? AND ?"
         (newest,) = reading.execute(last, (after, self._record.span[1])).fetchone()
         if newest is not None and newest > after:
-            fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id > ? AND id <= ? ORDER BY key"
+            fill = (
+                f"INSERT INTO {index} SELECT key, max(id) FROM trials WHERE id > ? AND id <= ? GROUP BY key "
+                "ORDER BY key ON CONFLICT (key) DO UPDATE SET id = excluded.id"
+            )
             reading.execute(fill, (after, newest))
-            self._indexed_to = newest
+            reading.indexed[index] = newest
 
-    def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
+    def _open_waves(self, reading: Reader) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         sql = (
             "SELECT id, account, transport, asks, checksum, sent_at, receipt, about FROM waves "
             "WHERE ended_at IS NULL AND id BETWEEN ? AND ? ORDER BY id"
@@ -351,7 +356,18 @@ def _trial(columns: Sequence[Any]) -> TrialRow:
     return trial_row(columns)._replace(ended_at=None)
 
 
-def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[int, str, bytes]]:
+def _cached(reading: Reader, keys: Sequence[bytes]) -> dict[bytes, Settlement]:
+    found: dict[bytes, Settlement] = {}
+    for at in range(0, len(keys), LOOK_UP):
+        some = keys[at : at + LOOK_UP]
+        sql = f"SELECT key, settlement, checksum FROM cache WHERE key IN ({_marks(len(some))})"
+        for key, text, known in reading.execute(sql, some):
+            verify(known, "a cached reply", key, text)
+            found[key] = decode_settlement(text)
+    return found
+
+
+def _settled(reading: Reader, trials: Sequence[int]) -> set[tuple[int, str, bytes]]:
     """The asks of trials that have ended. A new attempt may ask something else where an earlier one has a reply."""
     found: set[tuple[int, str, bytes]] = set()
     for at in range(0, len(trials), LOOK_UP):
@@ -361,7 +377,7 @@ def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[in
     return found
 
 
-def _recorded(reading: sqlite3.Connection, trials: Sequence[int]) -> dict[int, dict[str, Recorded]]:
+def _recorded(reading: Reader, trials: Sequence[int]) -> dict[int, dict[str, Recorded]]:
     """What was journalled for trials. A later row of the same path replaces an earlier one."""
     found: dict[int, dict[str, Recorded]] = {trial: {} for trial in trials}
     for at in range(0, len(trials), LOOK_UP):

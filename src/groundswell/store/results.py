@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
+from itertools import groupby
+from operator import itemgetter
 from statistics import median
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
@@ -16,32 +17,15 @@ from groundswell.engine.records import Recorded, RunRecord, TrialRow, row_labels
 from groundswell.errors import RunError
 from groundswell.program.request import Fault
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
+from groundswell.store.database import Database
 from groundswell.store.documents import KEPT, Documents
-from groundswell.store.schema import asks, outcomes, reading, trials, waves
+from groundswell.store.schema import asks, outcomes, trials, waves
+from groundswell.store.sql import one_of
 from groundswell.store.tables import Format, frame, write_parquet, write_table
 
 T = TypeVar("T")
 
 CHUNK = 1_000
-FIND_REPLIES = """
-    CREATE TEMP TABLE replies AS
-    WITH every AS MATERIALIZED (
-        SELECT id, trial, path, CASE WHEN fault IS NULL THEN
-            reply_hash(trial, path, fingerprint, wave, fault, settlement, checksum, seconds) END AS hash
-        FROM asks WHERE trial BETWEEN ? AND ?
-    )
-    SELECT trial, path, hash, max(id) FROM every GROUP BY trial, path HAVING hash IS NOT NULL
-"""
-"""The replies of a run. Where a path has several rows, the latest one counts, as it does for a replay."""
-COUNT_REPLIES = "SELECT coalesce(sum(many), 0), count(*) FROM (SELECT count(*) AS many FROM replies GROUP BY hash)"
-COUNT_TRIALS = """
-    SELECT coalesce(sum(many), 0), count(*) FROM (
-        SELECT count(*) AS many FROM (
-            SELECT sequence_hash(path, hash) AS sequence
-            FROM replies JOIN outcomes USING (trial) WHERE outcomes.fault IS NULL GROUP BY trial
-        ) GROUP BY sequence
-    )
-"""
 SAMPLED = 5_000
 TRIALS = (
     sa.select(
@@ -224,8 +208,7 @@ class TrialFilter(NamedTuple):
             missing = outcomes.c.fault.is_not(None)
             found.append(sa.and_(outcomes.c.trial.is_not(None), missing if self.status == "missing" else ~missing))
         if self.ids is not None:
-            given = sa.func.json_each(msgspec.json.encode(self.ids).decode()).table_valued("value")
-            found.append(trials.c.id.in_(sa.select(given.c.value)))
+            found.append(one_of(trials.c.id, self.ids))
         return found
 
 
@@ -244,9 +227,8 @@ class Results:
     It may be read from any thread, while the run goes on, and after its store was closed.
     """
 
-    def __init__(self, engine: sa.Engine, path: Path, record: RunRecord) -> None:
-        self._engine = engine
-        self._path = path
+    def __init__(self, database: Database, record: RunRecord) -> None:
+        self._database = database
         self._id = record.id
         self._span = record.span
         self._title = record.title
@@ -321,7 +303,7 @@ class Results:
     def kept(self, name: str) -> str | None:
         """What the run's driver kept under a name."""
         id_ = f"{self._id}/{name}"
-        found = Documents(self._engine, self._path).find(KEPT, id_).get(id_)
+        found = Documents(self._database).find(KEPT, id_).get(id_)
         return None if found is None else found.body
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -422,18 +404,27 @@ class Results:
             return {row.fault: row.many for row in connection.execute(query)}
 
     def reply_counts(self) -> ReplyCounts:
-        """How many replies there are, and how many different ones. Takes some seconds for a million."""
+        """How many replies there are, and how many different ones. Takes some seconds for a million.
+
+        Where a path has several rows, the latest one counts, as it does for a replay.
+        """
+        replies, sequences = _Distinct(), _Distinct()
+        query = ASKS.add_columns(outcomes.c.trial.is_not(None) & outcomes.c.fault.is_(None))
+        query = query.outerjoin(outcomes, outcomes.c.trial == asks.c.trial).where(asks.c.trial.between(*self._span))
         with self._read() as connection:
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, sqlite3.Connection)
-            driver.create_function("reply_hash", len(AskRow._fields), _reply_hash)
-            driver.create_aggregate("sequence_hash", 2, _SequenceHash)  # type: ignore[arg-type]  # it gives an int
-            connection.exec_driver_sql("DROP TABLE IF EXISTS temp.replies")
-            connection.exec_driver_sql(FIND_REPLIES, self._span)
-            replies = connection.exec_driver_sql(COUNT_REPLIES).one()
-            counts = ReplyCounts(*replies, *connection.exec_driver_sql(COUNT_TRIALS).one())
-            connection.exec_driver_sql("DROP TABLE temp.replies")
-            return counts
+            streamed = connection.execution_options(yield_per=CHUNK).execute(query.order_by(asks.c.trial, asks.c.id))
+            for _, rows in groupby(streamed, key=itemgetter(0)):
+                latest: dict[str, int | None] = {}
+                usable = False
+                for *columns, ended_well in rows:
+                    row, usable = AskRow._make(columns), bool(ended_well)
+                    latest[row.path] = _reply_hash(row) if row.fault is None else None
+                found = {path: reply for path, reply in latest.items() if reply is not None}
+                for reply in found.values():
+                    replies.add(reply)
+                if usable and found:
+                    sequences.add(hash(frozenset(found.items())))
+        return ReplyCounts(replies.total, replies.count(), sequences.total, sequences.count())
 
     def _within(self, wanted: TrialFilter) -> list[sa.ColumnElement[bool]]:
         return [trials.c.id.between(*self._span), *wanted.conditions]
@@ -444,7 +435,7 @@ class Results:
             return [_result(trial_row(row)) for row in connection.execute(query)]
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
-        return reading(self._engine, self._path)
+        return self._database.reading()
 
 
 def _result(row: TrialRow) -> TrialResult:
@@ -479,26 +470,26 @@ class _Said(msgspec.Struct):
 _said = msgspec.json.Decoder(_Said)
 
 
-def _reply_hash(*columns: Any) -> int | None:
+def _reply_hash(row: AskRow) -> int | None:
     """A number for a reply to a request, good within this process; None for what is no reply."""
-    row = AskRow(*columns).checked()
+    text = row.checked().settlement
     try:
-        said = _said.decode(row.settlement)
+        said = _said.decode(text)
     except msgspec.MsgspecError:
         return None
     return hash((row.fingerprint, said.text, said.tool_calls)) if said.type == "reply" else None
 
 
-class _SequenceHash:
-    """A number for all replies of a trial. SQLite gives rows in any order, so that none may matter."""
-
-    __slots__ = ("_sum",)
+class _Distinct:
+    """Counts different hashes, with eight bytes for each that is added."""
 
     def __init__(self) -> None:
-        self._sum = 0
+        self.total = 0
+        self._parts = [array("q") for _ in range(64)]
 
-    def step(self, path: str, reply: int) -> None:
-        self._sum ^= hash((path, reply))
+    def add(self, number: int) -> None:
+        self.total += 1
+        self._parts[number & 63].append(number)
 
-    def finalize(self) -> int:
-        return self._sum
+    def count(self) -> int:
+        return sum(len(set(part)) for part in self._parts)

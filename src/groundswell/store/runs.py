@@ -6,22 +6,24 @@ import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
+from groundswell.engine.ports import Lock
 from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.checksum import checksum, verify
+from groundswell.store.database import Database, repeated
 from groundswell.store.documents import KEPT
-from groundswell.store.file import store_error
-from groundswell.store.lock import RunLock, is_held
-from groundswell.store.schema import asks, documents, outcomes, reading, runs, trials, waves, writing
+from groundswell.store.schema import asks, documents, outcomes, runs, trials, waves
+from groundswell.store.sql import number
 from groundswell.version import __version__
 
 LARGEST = 2**63
+ALL = 2**62
+"""A limit that is none."""
 UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
 """Runs that somebody works on, or may go on with."""
 DELETED_AT_ONCE = 200
@@ -50,14 +52,13 @@ COUNT_OF = COUNT.where(_SOME)
 class Runs:
     """The table of runs. Calls are short and synchronous."""
 
-    def __init__(self, engine: sa.Engine, path: Path) -> None:
-        self._engine = engine
-        self.path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
+    def _write(self, record: RunRecord | None = None) -> Iterator[sa.Connection]:
         """A transaction; a name that is taken is told as such."""
-        with writing(self._engine, self.path) as connection:
+        with self._database.writing(None if record is None else record.number) as connection:
             try:
                 yield connection
             except sa.exc.IntegrityError as error:
@@ -66,8 +67,9 @@ class Runs:
                 ) from error
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
-        return reading(self._engine, self.path)
+        return self._database.reading()
 
+    @repeated
     def create(
         self,
         name: str | None,
@@ -86,7 +88,8 @@ class Runs:
         now = time.time()
         with self._write() as connection:
             added = connection.execute(
-                sa.insert(runs).values(
+                sa.insert(runs)
+                .values(
                     uid=uid,
                     name=name,
                     status="pending",
@@ -104,28 +107,34 @@ class Runs:
                     created_at=now,
                     updated_at=now,
                 )
+                .returning(runs.c.id)
             )
-            _set_checksum(connection, added.lastrowid)
+            _set_checksum(connection, added.scalar_one())
         return self.get(uid)
 
+    @repeated
     def find(self, name_or_id: str) -> RunRecord | None:
         """The run with this name or id."""
+        if "\0" in name_or_id:
+            return None
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
             if row is None and connection.execute(SCAN, {"wanted": name_or_id}).first() is not None:
-                raise store_error(ValueError("the index of its runs is damaged"), self.path)  # else it began anew
+                raise self._database.error(ValueError("the index of its runs is damaged"))  # else it began anew
             return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
         """The run with this name or id; raises `RunNotFound`."""
         record = self.find(name_or_id)
         if record is None:
-            raise RunNotFound(f"no run {name_or_id!r} in {self.path}: list its runs with `groundswell runs list`")
+            raise RunNotFound(
+                f"no run {name_or_id!r} in {self._database.name}: list its runs with `groundswell runs list`"
+            )
         return record
 
     def list(self, *, drivers: Sequence[str] = (), limit: int | None = None, offset: int = 0) -> Sequence[RunRecord]:
         """All runs, or those of some drivers, newest first."""
-        some = {"limit": -1 if limit is None else limit, "offset": offset}
+        some = {"limit": ALL if limit is None else limit, "offset": offset}
         with self._read() as connection:
             found = connection.execute(LIST_OF if drivers else LIST, some | _of(drivers))
             return [_record(row) for row in found.all()]
@@ -174,20 +183,21 @@ class Runs:
 
     def planned(self, *, drivers: Sequence[str]) -> Sequence[tuple[str, str, int]]:
         """The runs of some drivers, newest first: id, driver and how many trials were begun. Quick, for many runs."""
-        begun = sa.func.coalesce(sa.func.json_extract(runs.c.counters, "$.planned"), 0)
+        begun = sa.func.coalesce(number(runs.c.counters, "planned"), 0)
         query = sa.select(runs.c.uid, runs.c.driver, begun).where(runs.c.driver.in_(drivers))
         with self._read() as connection:
             return [
                 (id_, driver, int(many)) for id_, driver, many in connection.execute(query.order_by(runs.c.id.desc()))
             ]
 
+    @repeated
     def change(self, record: RunRecord, **values: Any) -> None:
         """Set columns of a run."""
         for column in ("options", "sources", "counters"):
             if column in values:
                 values[column] = _json(values[column])
         checked = any(column in CHECKED for column in values)
-        with self._write() as connection:
+        with self._write(record) as connection:
             if checked and (row := connection.execute(BY_NUMBER, {"number": record.number}).first()) is not None:
                 _record(row)  # what is damaged must not get a new checksum
             connection.execute(
@@ -218,23 +228,28 @@ class Runs:
     def request_delete(self, record: RunRecord) -> None:
         """Record, durably, that a run is to stop and to be deleted. Nobody goes on with it after that."""
         unfinished = sa.select(runs.c.name, runs.c.uid).where(runs.c.parent == record.id, runs.c.status != "completed")
-        marked = sa.func.json_set(runs.c.options, "$.deleting", sa.func.json("true"))
         with self._write() as connection:
             fork = connection.execute(unfinished).first()
             if fork is not None:
                 title = fork.name or fork.uid
                 raise RunError(f"run {title!r} is an unfinished fork of {record.title!r}: delete it first")
+            row = connection.execute(BY_NUMBER, {"number": record.number}).first()
+            if row is None:
+                return
+            marked = _json({**_record(row).options, "deleting": True})
             found = sa.update(runs).where(runs.c.id == record.number)
             connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
             _set_checksum(connection, record.number)
 
-    def lock(self, record: RunRecord) -> RunLock:
+    @repeated
+    def lock(self, record: RunRecord) -> Lock:
         """Take a run for this process; raises `RunBusy` if another one has it."""
-        return RunLock(self.path, record.id, record.title)
+        return self._database.lock(record)
 
+    @repeated
     def is_held(self, record: RunRecord) -> bool:
         """Whether some process works on a run now."""
-        return is_held(self.path, record.id)
+        return self._database.is_held(record)
 
     def state(self, record: RunRecord) -> Status:
         """The status to show. Nobody goes on with an unfinished run that was asked to stop and that nobody holds.
@@ -264,20 +279,22 @@ class Runs:
         first, last = record.span
         for at in range(first, self.last_number(record)[0], DELETED_AT_ONCE):
             began = time.monotonic()
-            with self._write() as connection:
+            with self._write(record) as connection:
                 _delete_trials(connection, at, at + DELETED_AT_ONCE)
             time.sleep(time.monotonic() - began)  # SQLite has no queue: who waits to write looks now and then
-        with self._write() as connection:
+        with self._write(record) as connection:
             _delete_trials(connection, first, last)
             connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
             connection.execute(_kept_by(record))
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
 
+    @repeated
     def forget_kept(self, record: RunRecord) -> None:
         """Remove what the run's driver kept: it begins anew, with what the journal holds."""
-        with self._write() as connection:
+        with self._write(record) as connection:
             connection.execute(_kept_by(record))
 
+    @repeated
     def retry_missing(self, record: RunRecord) -> int:
         """Give faulted trials a new attempt: their replies are kept, their faults are forgotten.
 
@@ -289,7 +306,7 @@ class Runs:
             .where(outcomes.c.trial.between(first, last))
             .where(outcomes.c.fault.is_not(None))
         )
-        with self._write() as connection:
+        with self._write(record) as connection:
             connection.execute(sa.delete(asks).where(asks.c.trial.in_(faulted)).where(asks.c.fault.is_not(None)))
             by_reply = faulted.where(outcomes.c.fault.in_(("malformed_reply", "program_error")))
             latest = sa.select(sa.func.max(asks.c.id)).where(asks.c.trial.in_(by_reply)).group_by(asks.c.trial)
@@ -303,6 +320,7 @@ class Runs:
             connection.execute(sa.update(runs).where(runs.c.id == record.number).values(counters=_json(counters)))
         return forgotten
 
+    @repeated
     def last_number(self, record: RunRecord) -> tuple[int, int]:
         """The largest trial and wave numbers in use."""
         first, last = record.span
@@ -336,7 +354,7 @@ def _of(drivers: Sequence[str]) -> dict[str, Any]:
 def _check_storable(name: str | None, seed: int) -> None:
     if not -LARGEST <= seed < LARGEST:
         raise SettingsError(f"seed {seed}: must be a 64-bit integer, from -2**63 to 2**63 - 1")
-    if name is not None and any("\ud800" <= character <= "\udfff" for character in name):
+    if name is not None and any("\ud800" <= character <= "\udfff" or character == "\0" for character in name):
         raise SettingsError(f"run name {name!r}: must be valid Unicode text")
 
 

@@ -1,4 +1,4 @@
-"""The tables, and how a database file is opened, checked and upgraded.
+"""The tables, and how they are created and upgraded.
 
 A trial's id is `run << 32 | n`. So the rows of a run are adjacent, need no run column, and are appended to their
 tables. Journals are found by trial. Cached replies are appended too, and only their keys are in an index: a table
@@ -10,24 +10,17 @@ written before schema 0004, and in runs that were made before schema 0005.
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Collection
 
-import msgspec
 import sqlalchemy as sa
 
-from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
-from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
+from groundswell.errors import StoreCorrupt, StoreTooNew
 
-FIRST, REVISION = "0001", "0008"
-KEPT = 8
-"""Connections that are kept for the next to use; there may be any number at once."""
+FIRST, REVISION = "0001", "0009"
+OURS = {"alembic_version", "trials", "asks"}
 
-_creating = threading.Lock()
+BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""SQLite numbers the rows of a table by itself only if their type is INTEGER."""
 
 metadata = sa.MetaData()
 
@@ -59,7 +52,7 @@ runs = sa.Table(
 trials = sa.Table(
     "trials",
     metadata,
-    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("id", BIG, primary_key=True, autoincrement=False),
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("program", sa.Text, nullable=False),
     sa.Column("spec", sa.Text, nullable=False),
@@ -71,7 +64,7 @@ trials = sa.Table(
 asks = sa.Table(
     "asks",
     metadata,
-    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("id", BIG, primary_key=True),
     sa.Column("trial", sa.BigInteger, nullable=False),
     sa.Column("path", sa.Text, nullable=False),
     sa.Column("fingerprint", sa.LargeBinary, nullable=False),
@@ -86,7 +79,7 @@ asks = sa.Table(
 outcomes = sa.Table(
     "outcomes",
     metadata,
-    sa.Column("trial", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("trial", BIG, primary_key=True, autoincrement=False),
     sa.Column("fault", sa.Text),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("ended_at", sa.Float),
@@ -97,7 +90,7 @@ outcomes = sa.Table(
 waves = sa.Table(
     "waves",
     metadata,
-    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("id", BIG, primary_key=True, autoincrement=False),
     sa.Column("account", sa.Text, nullable=False),
     sa.Column("transport", sa.Text, nullable=False),
     sa.Column("size", sa.Integer, nullable=False),
@@ -137,113 +130,66 @@ documents = sa.Table(
     sa.Index("documents_in_order", "kind", "number"),
 )
 
+holders = sa.Table(
+    "holders",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("commits", sa.BigInteger, nullable=False),
+    sa.Column("beat_at", sa.Float, nullable=False),
+    sa.Column("expires_at", sa.Float, nullable=False),
+    sa.Column("process", sa.Text, nullable=False),
+)
+"""Processes that use the store. Only in PostgreSQL: see `leases.py`."""
 
-def open_database(store: str | Path) -> sa.Engine:
-    """Open a store, creating or migrating it as needed."""
-    path = database_path(store)
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder: give a file in it, for example --store {path}/groundswell.db")
-    if not path.parent.is_dir():
-        raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or use another --store")
-    _create_file(path)
-    engine = sa.create_engine(
-        "sqlite://",
-        creator=lambda: _connect(path),
-        poolclass=sa.QueuePool,  # a new connection reads the schema first, which takes longer than most queries
-        pool_size=KEPT,
-        max_overflow=-1,
-    )
-    try:
-        with damage_of(path):
-            identity = FileIdentity(path)
-            sa.event.listen(engine, "checkout", lambda *_: identity.check())
-            _bring_up_to_date(engine, path)
-    except StoreError:
-        engine.dispose()
-        raise
-    return engine
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("taken_at", sa.Float, nullable=False),
+)
+"""Which process works on a run."""
 
-
-def _create_file(path: Path) -> None:
-    """Make an empty file that only its owner can read; one that is there is left as it is.
-
-    SQLite gives the files that it puts beside a database the mode of the database. One thread at a time: closing
-    the file here would end the locks that SQLite has on it in this process.
-    """
-    with _creating:
-        try:
-            file = os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise store_error(error, path) from error
-        try:
-            os.fchmod(file, OWNER_ONLY)
-        finally:
-            os.close(file)
+commits = sa.Table(
+    "commits",
+    metadata,
+    sa.Column("token", sa.Text, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+)
+"""Transactions other than those of journals, to find out whether one whose answer was lost was committed."""
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """A connection to a file that exists: if it was removed, SQLite must not make an empty one in its place."""
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, check_same_thread=False, timeout=30)
-    _prepare(connection)
-    return connection
+def bring_up_to_date(connection: sa.Connection, tables: Collection[str], name: str) -> None:
+    """Create the tables, or change those of an earlier version, within the caller's transaction."""
+    found = revision(connection, tables, name)
+    if found is None:
+        _create(connection)
+    elif found > REVISION:
+        raise StoreTooNew(
+            f"{name} was written by a newer version of Groundswell (schema {found}; this version supports "
+            f"{REVISION}): upgrade, or use another --store"
+        )
+    elif found < REVISION:
+        from groundswell.store.migrations import upgrade
+
+        upgrade(connection)
 
 
-def database_path(store: str | Path) -> Path:
-    """The file behind a `--store` value."""
-    text = str(store)
-    if text.startswith("sqlite:///"):
-        text = text.removeprefix("sqlite:///")
-    if "://" in text:
-        raise SettingsError(f"--store {text}: only SQLite files are supported; give a path")
-    return Path(text).expanduser().absolute()
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Settings of every connection. Full sync: a commit that was acknowledged survives power loss."""
-    connection.isolation_level = None
-    settings = ("busy_timeout=30000", "synchronous=FULL", "cache_size=-16384", "foreign_keys=OFF", "cell_size_check=ON")
-    for pragma in settings:
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
-    with engine.connect() as connection:
-        if _revision(connection, path) == REVISION:
-            return
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        found = _revision(connection, path)
-        if found is None:
-            _create(connection)
-        elif found > REVISION:
-            raise StoreTooNew(
-                f"{path} was written by a newer version of Groundswell (schema {found}; this version supports "
-                f"{REVISION}): upgrade, or use another --store"
-            )
-        elif found < REVISION:
-            from groundswell.store.migrations import upgrade
-
-            upgrade(connection)
-        connection.exec_driver_sql("COMMIT")
-
-
-def _revision(connection: sa.Connection, path: Path) -> str | None:
-    """The schema that a database has, or None if it is new. One that is not ours is left as it is.
+def revision(connection: sa.Connection, tables: Collection[str], name: str) -> str | None:
+    """The schema that a database with these tables has, or None if it is new. One that is not ours is left as it is.
 
     Others use Alembic too, so its table alone says nothing. All tables are counted in one look, since another
     process may be creating them.
     """
-    ours = "coalesce(sum(name IN ('alembic_version', 'trials', 'asks')), 0)"
-    every, known = connection.exec_driver_sql(f"SELECT count(*), {ours} FROM sqlite_master").one()
-    if not every:
+    if not tables:
         return None
-    if known < 3:
-        raise StoreCorrupt(f"{path} is a database of another program: use another --store")
+    if not OURS.issubset(tables):
+        raise StoreCorrupt(f"{name} is a database of another program: use another --store")
     found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     if not isinstance(found, str) or not found.isdecimal() or len(found) != len(REVISION) or found < FIRST:
-        raise store_error(ValueError("its schema version is missing"), path)
+        problem = "its schema version is missing"
+        raise StoreCorrupt(f"store {name} is damaged ({problem}). Check it with `groundswell doctor --store {name}`")
     return found
 
 
@@ -255,28 +201,3 @@ def _create(connection: sa.Connection) -> None:
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)"
     )
     connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{REVISION}')")
-
-
-@contextmanager
-def reading(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
-    """A connection; errors of the database, and content that cannot be decoded, are ours within the block."""
-    with damage_of(path), engine.connect() as connection:
-        yield connection
-
-
-@contextmanager
-def writing(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
-    """A transaction, begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
-    with reading(engine, path) as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        yield connection
-        connection.exec_driver_sql("COMMIT")
-
-
-@contextmanager
-def damage_of(path: Path) -> Iterator[None]:
-    """Within the block, what the database says and what cannot be decoded become errors of the store."""
-    try:
-        yield
-    except (sa.exc.DBAPIError, sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise store_error(error, path) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,11 +13,12 @@ import sqlalchemy as sa
 from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Possible, Receipt, RunRecord
 from groundswell.program.request import Settlement
 from groundswell.store.checksum import AskRow, verify
+from groundswell.store.database import Database
 from groundswell.store.results import ASKS
-from groundswell.store.schema import asks, reading, runs, trials, waves, writing
+from groundswell.store.schema import asks, runs, trials, waves
 
 LOOK_UP = 500
-OF_A_RUN = waves.join(runs, runs.c.id == waves.c.id.op(">>")(RUN_SHIFT))
+OF_A_RUN = waves.join(runs, runs.c.id == waves.c.id.op(">>")(sa.cast(RUN_SHIFT, sa.Integer)))
 COLUMNS = (
     *(waves.c.id, runs.c.uid, runs.c.name, waves.c.account, waves.c.transport, waves.c.size),
     *(waves.c.sent_at, waves.c.about, waves.c.receipt, waves.c.ended_at),
@@ -70,9 +70,8 @@ class Waves:
     Who changes a wave holds the lock of its run.
     """
 
-    def __init__(self, engine: sa.Engine, path: Path) -> None:
-        self._engine = engine
-        self._path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def open(self, run: RunRecord | None = None) -> list[StoredWave]:
         """The waves that have not ended, of one run or of all, oldest first."""
@@ -157,12 +156,12 @@ class Waves:
     def set_receipt(self, wave: StoredWave, receipt: Receipt, about: About) -> None:
         """Say which batch a wave is, and whose: the run that is resumed collects it."""
         values = {"receipt": _json(receipt.data), "about": _json(about)}
-        with self._write() as connection:
+        with self._write(wave) as connection:
             connection.execute(sa.update(waves).where(waves.c.id == wave.id).values(**values))
 
     def give_up(self, wave: StoredWave) -> int:
         """End a wave: its run sends again what has no settlement. That may be paid for twice, and is counted so."""
-        with self._write() as connection:
+        with self._write(wave) as connection:
             left = _waiting(connection, wave)
             connection.execute(sa.update(waves).where(waves.c.id == wave.id).values(ended_at=time.time()))
             of_run = runs.c.id == wave.id >> RUN_SHIFT
@@ -178,10 +177,10 @@ class Waves:
             return [_wave(row) for row in connection.execute(query)]
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
-        return reading(self._engine, self._path)
+        return self._database.reading()
 
-    def _write(self) -> AbstractContextManager[sa.Connection]:
-        return writing(self._engine, self._path)
+    def _write(self, wave: StoredWave) -> AbstractContextManager[sa.Connection]:
+        return self._database.writing(wave.id >> RUN_SHIFT)
 
 
 def _wave(row: sa.Row[Any]) -> StoredWave:

@@ -3,67 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import sqlalchemy as sa
+from groundswell.errors import StoreError
+from groundswell.store.database import Batch, Database, Insert
 
-from groundswell.errors import StoreError, StoreRemoved
-from groundswell.store.file import FileIdentity, rescue, store_error
-
-Row = tuple[Any, ...]
-After = tuple[Callable[..., None], tuple[Any, ...]]
 Around = Callable[[Callable[[], None]], None]
-"""Is given each commit, on the writing thread, and makes it; raises `sqlite3.Error` if it cannot."""
+"""Is given each commit, on the writing thread, and makes it; raises an error of the driver if it cannot."""
 
-CHUNK = 256
 SHORTEST, LONGEST = 0.002, 0.005
-
-
-class Batch:
-    """What will be committed together, and what to call once it is.
-
-    `rows` has a table's values end to end; `updates` the statements to run, by statement and key, so that a
-    later one replaces an earlier one; `late` those whose values are taken when the batch is handed over.
-    """
-
-    __slots__ = ("after", "late", "rows", "updates")
-
-    def __init__(self, tables: Iterable[str]) -> None:
-        self.rows: dict[str, list[Any]] = {table: [] for table in tables}
-        self.updates: dict[tuple[str, Any], Row] = {}
-        self.late: dict[tuple[str, Any], Callable[[], Row]] = {}
-        self.after: list[After] = []
-
-
-class Insert:
-    """A multi-row insert for one table, with statements for sizes that are powers of two up to CHUNK."""
-
-    def __init__(self, table: sa.Table, columns: Sequence[str], verb: str = "INSERT") -> None:
-        self.columns = columns
-        self.width = len(columns)
-        self._head = f"{verb} INTO {table.name} ({', '.join(columns)}) VALUES "
-        self._row = f"({', '.join('?' * self.width)})"
-        self._statements: dict[int, str] = {}
-
-    def write(self, cursor: sqlite3.Cursor, flat: list[Any]) -> None:
-        """Insert rows that lie end to end in one flat list."""
-        at, left, size = 0, len(flat) // self.width, CHUNK
-        while left:
-            while size > left:
-                size //= 2
-            statement = self._statements.get(size)
-            if statement is None:
-                statement = self._statements[size] = self._head + ", ".join([self._row] * size)
-            step = size * self.width
-            cursor.execute(statement, flat[at : at + step])
-            at += step
-            left -= size
 
 
 def plainly(commit: Callable[[], None]) -> None:
@@ -77,20 +29,16 @@ class Writer:
     Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
     done, but not more often than every `linger` seconds: the busier a run, and the longer replies take anyway,
     the larger its commits. When a commit fails, everyone in `failed` is told, and nothing is written after that.
-
-    A commit counts only if the file is still there after it: one that was deleted can be written to, but is lost.
     """
 
     def __init__(
         self,
-        engine: sa.Engine,
-        path: Path,
+        database: Database,
         inserts: dict[str, Insert],
         *,
         linger: float = SHORTEST,
         around: Around = plainly,
     ) -> None:
-        self._path = path
         self._around = around
         self._inserts = inserts
         self._loop = asyncio.get_running_loop()
@@ -104,11 +52,7 @@ class Writer:
         self.after: list[Callable[[], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
-        self._connection = engine.connect()
-        driver = self._connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        self._driver = driver
-        self._identity = FileIdentity(path)
+        self._committer = database.committer(inserts)
         self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
         self._thread.start()
 
@@ -153,16 +97,7 @@ class Writer:
         finally:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
-            try:
-                self._identity.check()
-            except StoreRemoved as error:
-                if not isinstance(self._error, StoreRemoved):  # else it was saved when that was noticed
-                    raise self._failure(error) from None
-            except StoreError as error:
-                if self._error is None:
-                    raise error from None
-            finally:
-                self._connection.close()
+            self._committer.close(self._error)
 
     def _schedule(self) -> None:
         if self._error is not None:
@@ -188,43 +123,19 @@ class Writer:
 
     def _work(self) -> None:
         """The thread: commit batch after batch."""
-        cursor = self._driver.cursor()
         while (batch := self._queue.get()) is not None:
             try:
-                self._around(partial(self._commit, cursor, batch))
+                self._around(partial(self._committer.commit, batch))
             except Exception as error:  # noqa: BLE001  the edge of a thread: unheard, everyone would wait for ever
-                self._tell(self._fail, self._failure(error))
+                self._tell(self._fail, self._committer.failure(error))
             else:
                 self._tell(self._committed, batch)
-
-    def _failure(self, error: Exception) -> StoreError:
-        """Why a commit failed; where the file is gone, what was committed is saved first, in another one."""
-        try:
-            if self._driver.in_transaction:
-                self._driver.rollback()
-        except sqlite3.Error:  # the error of the commit is more useful
-            pass
-        failure = store_error(error, self._path)
-        if isinstance(failure, StoreRemoved):
-            return StoreRemoved(f"{failure}. {rescue(self._driver, self._path)}")
-        return failure
 
     def _tell(self, then: Callable[[Any], None], what: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(then, what)
         except RuntimeError:
             return  # the loop was closed without closing the store: nobody is left to be told
-
-    def _commit(self, cursor: sqlite3.Cursor, batch: Batch) -> None:
-        cursor.execute("BEGIN IMMEDIATE")
-        for table, flat in batch.rows.items():
-            if flat:
-                self._inserts[table].write(cursor, flat)
-        for (statement, _), row in batch.updates.items():
-            cursor.execute(statement, row)
-        cursor.execute("COMMIT")
-        self._identity.check()
-        self._identity.check_beside()
 
     def _committed(self, batch: Batch) -> None:
         self._writing = None

@@ -103,7 +103,7 @@ def test_the_exported_file_gives_the_same_agreement_as_score(
     label_all(shared, sample, "Ana", "declared")
     file = tmp_path / "labels.json"
     file.write_bytes(shared.http.get(f"/api{sample}/export").content)
-    store = shared.server.services.store.path
+    store = shared.server.services.store.database.path
     found = cli.json("score", game, "--labels", str(file), "--store", str(store), "--out", str(tmp_path / "out"))
     scored = {each["name"]: each for each in found["analysis"]["agreement"]["classes"]}
     rows = next(
@@ -118,7 +118,7 @@ def test_the_exported_file_gives_the_same_agreement_as_score(
 def test_the_command_line_and_the_page_continue_each_other(
     shared: Api, sample: str, game: str, cli: CommandLine
 ) -> None:
-    store = str(shared.server.services.store.path)
+    store = str(shared.server.services.store.database.path)
     first = shared("GET", f"{sample}/items/1")["asked"]
     shared("PUT", f"{sample}/items/1", json={"reader": "Ana", "labels": {str(first[0]): {"label": "bluff"}}})
     answers = "h\n" * (len(first) - 1) + "d?\nq\n"

@@ -143,7 +143,7 @@ def test_broken_settings_are_named_without_their_content(
 
 def test_the_cache_is_counted_cleared_and_shrunk(api: Api) -> None:
     now, reply = time.time(), encode_settlement(Reply("x" * 10, Usage(1_000, 20)))
-    with closing(sqlite3.connect(api.server.services.store.path)) as store, store:
+    with closing(sqlite3.connect(api.server.services.store.database.name)) as store, store:
         rows = [(number.to_bytes(16), reply, now - 10 * number * DAY) for number in range(3)]
         store.executemany("INSERT INTO cache VALUES (?, ?, ?, NULL)", rows)
     found = api("GET", "/cache")
@@ -161,7 +161,7 @@ def test_the_cache_is_counted_cleared_and_shrunk(api: Api) -> None:
 
 def test_batches_in_flight_and_their_last_known_state(api: Api) -> None:
     store = api.server.services.store
-    planted = Planted(store.path)
+    planted = Planted(store.database.name)
     planted.send(planted.run("evil <b>"), 1, 2, "batch_1")
     [wave] = store.waves.open()
     [row] = api("GET", "/provider-batches")

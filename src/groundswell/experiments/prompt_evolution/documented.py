@@ -212,7 +212,7 @@ class EvolutionController(Configured):
 
     @cached_property
     def _evaluations(self) -> Evaluations:
-        return Evaluations(compose.store_path(self._store).parent / FOLDER)
+        return Evaluations(compose.folder_of(self._store) / FOLDER)
 
     def run_evolution(self) -> Results:
         """Run the evolution, and wait for its results."""
@@ -224,7 +224,7 @@ class EvolutionController(Configured):
         self._trust()
         if not self.config.logs_evaluations:
             return self._engine_options()
-        return self._engine_options(self._evaluations, BestPrompt(compose.store_path(self._store).parent / FOLDER))
+        return self._engine_options(self._evaluations, BestPrompt(compose.folder_of(self._store) / FOLDER))
 
     async def _evolved(self, engine: Engine) -> Results:
         """Start or continue the run. A complete run is only read."""

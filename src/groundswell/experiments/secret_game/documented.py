@@ -285,7 +285,7 @@ class JobFolders:
         self.place = Path(place)
 
     def create(
-        self, settings: Batch | Tournament, service: ServiceName, seed: int, store: Path, name: str | None
+        self, settings: Batch | Tournament, service: ServiceName, seed: int, store: str | Path, name: str | None
     ) -> JobRecord:
         """Create a job on disk."""
         now = datetime.now(UTC)
@@ -304,7 +304,7 @@ class JobFolders:
             created_at=now,
             service=service,
             seed=seed,
-            store=os.path.relpath(store, folder.resolve()),
+            store=os.path.relpath(store, folder.resolve()) if isinstance(store, Path) else compose.shown_place(store),
             batch=settings if isinstance(settings, Batch) else None,
             tournament=settings if isinstance(settings, Tournament) else None,
         )
@@ -341,9 +341,16 @@ class JobFolders:
             )
         return self.place / job
 
-    def store(self, record: JobRecord) -> Path:
-        """Path of the store of a job, relative to its folder, so both can be moved together."""
-        return (self.folder(record.id).resolve() / record.store).resolve()
+    def store(self, record: JobRecord, own: str | Path) -> str | Path:
+        """The store of a job. Its path is relative to the folder of the job, so both can be moved together.
+
+        A database on a server is never opened because a file says so: it must be the service's own.
+        """
+        if "://" not in record.store:
+            return (self.folder(record.id).resolve() / record.store).resolve()
+        if compose.shown_place(own) != record.store:
+            raise SettingsError(f"job {record.id!r} is in the store {record.store}: open it with this store")
+        return own
 
 
 class _Numbered(msgspec.Struct):
@@ -438,7 +445,7 @@ class BatchService:
         settings = self.game_service.settings(agents, game_mode, num_interactions, messages_per_interaction)
         way = self._way(settings)
         drawn_from = self._seed if seed is None else seed
-        record = self._folders.create(settings, way.service, drawn_from, compose.store_path(self._store), job_id)
+        record = self._folders.create(settings, way.service, drawn_from, compose.place_of(self._store), job_id)
         return self._fresh(record, way.note)
 
     async def run_batch_job(self, job_id: str, *, retry_failed: bool = False) -> BatchJob:
@@ -490,7 +497,7 @@ class BatchService:
         """Start or resume the run of a job and write its results."""
         progress = Progress(job)
         engine = progress.engine = compose.open(
-            self._folders.store(record),
+            self._folders.store(record, self._store),
             accounts=self._accounts,
             account=self._account,
             max_concurrent=way.max_concurrent,
@@ -553,7 +560,7 @@ class BatchService:
     @contextmanager
     def _look(self, record: JobRecord) -> Iterator[StoredJob | None]:
         """The stored run of a job; None if it has not started."""
-        with compose.look_into(self._folders.store(record)) as store:
+        with compose.look_into(self._folders.store(record, self._store)) as store:
             run = None if store is None else store.runs.find(record.id)
             yield None if store is None or run is None else StoredJob(store, run)
 

@@ -22,6 +22,6 @@ CHOICES = (7, 30, 90, 365)
 async def cache(here: Here, request: Request) -> Response:
     """What the cache holds, and what it has saved."""
     found = await here.heavy(lambda: content(here))
-    file_bytes = here.store.path.stat().st_size
+    file_bytes = here.store.database.size()
     values: dict[str, Any] = {"kept": found, "file_bytes": file_bytes, "now": time.time(), "choices": CHOICES}
     return page(here, request, "cache.html", title="Cache", active="cache", **values)

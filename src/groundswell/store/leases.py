@@ -1,0 +1,223 @@
+"""Who works on a run, in a database that several machines share.
+
+A process that uses such a store is a holder. Its row has an epoch and an expiry, which every commit and a heartbeat
+move on. A run is locked by a lease that names its holder. If a holder has expired, or is known to have ended, another
+process may remove its row and take its runs over. Every commit updates the row of its holder first, so that a process
+that was paused meanwhile cannot write any more. A holder that lost its connection increases its epoch: a commit that is
+still under way on the old connection then fails, instead of being made after it was repeated.
+
+All times are those of the database.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg
+import sqlalchemy as sa
+
+from groundswell.engine.records import RunRecord
+from groundswell.errors import LeaseLost, RunBusy, StoreError
+from groundswell.store.schema import holders, leases
+
+if TYPE_CHECKING:
+    from groundswell.store.postgres import PostgresDatabase
+
+SECONDS = 30.0
+"""How long a process may be silent before others may take its runs over."""
+BEATS = 3
+"""Heartbeats in that time."""
+NOW = "extract(epoch FROM clock_timestamp())"
+RENEW = f"UPDATE holders SET beat_at = {NOW}, expires_at = {NOW} + %s"
+BEAT = f"{RENEW} WHERE id = %s"
+COMMIT = f"WITH held AS ({RENEW}, commits = %s WHERE id = %s AND epoch = %s RETURNING id) SELECT 1 / count(*) FROM held"
+"""Fails with a division by zero if the row has gone: the rest of the transaction is sent without waiting for this."""
+JOIN = f"INSERT INTO holders VALUES (%s, 0, 0, {NOW}, {NOW} + %s, %s)"
+RECONNECT = "UPDATE holders SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, commits"
+CLEAN_UP = (
+    f"DELETE FROM commits WHERE at < {NOW} - 86400",
+    f"DELETE FROM holders WHERE expires_at < {NOW} - 86400 AND id NOT IN (SELECT holder FROM leases)",
+)
+
+_now = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A process as others see it. Its machine is also that of its container."""
+
+    pid: int
+    started: str
+    host: str
+    machine: str
+
+    def has_ended(self) -> bool:
+        """Whether this is known, because the process was on this machine."""
+        return self.machine == this_process().machine and _started(self.pid) != self.started
+
+    def __str__(self) -> str:
+        here = self.machine == this_process().machine
+        return f"process {self.pid}" if here else f"process {self.pid} on {self.host}"
+
+
+class Holder:
+    """This process as a holder, with its heartbeat. It joins when it first locks a run or commits."""
+
+    def __init__(self, database: PostgresDatabase, seconds: float) -> None:
+        self._database = database
+        self.seconds = seconds
+        self.id = token_hex(8)
+        self.epoch = 0
+        self.runs: set[int] = set()
+        self._joining = threading.Lock()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def join(self) -> None:
+        """Write the row of this process, and begin to renew it."""
+        with self._joining:
+            if self._thread is not None:
+                return
+            process = msgspec.json.encode(this_process()).decode()
+            with self._database.translating(), self._database.connect() as connection:
+                for statement in CLEAN_UP:
+                    connection.execute(statement)
+                connection.execute(JOIN, (self.id, self.seconds, process))
+            self._thread = threading.Thread(target=self._beat, name="groundswell-lease", daemon=True)
+            self._thread.start()
+
+    def lock(self, run: RunRecord) -> Lease:
+        """Take a run, from a holder that has ended if need be; raises `RunBusy` if another one has it."""
+        self.join()
+        with self._database.writing() as connection:
+            self.check(connection)
+            found = connection.execute(_holder_of(run)).first()
+            if found is not None:
+                self._take_over(connection, run, found)
+            connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=_now))
+        self.runs.add(run.number)
+        return Lease(self, run.number)
+
+    def _take_over(self, connection: sa.Connection, run: RunRecord, found: sa.Row[Any]) -> None:
+        """Remove the holder of a run with all its leases, unless it is alive."""
+        if found.process is not None:
+            process = msgspec.json.decode(found.process, type=Process)
+            gone = sa.delete(holders).where(holders.c.id == found.holder)
+            if found.holder == self.id or not process.has_ended():
+                gone = gone.where(holders.c.expires_at < _now, holders.c.id != self.id)
+            # This waits for a commit that is under way, and then looks at the expiry again.
+            if not connection.execute(gone).rowcount:
+                raise RunBusy(
+                    f"run {run.title!r} is open in {process}: wait for it, or stop it with "
+                    f"`groundswell runs cancel {run.id}`. If it has ended, its lease runs out in "
+                    f"{max(0.0, found.left):.0f} seconds"
+                )
+        connection.execute(sa.delete(leases).where(leases.c.holder == found.holder))
+
+    def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
+        """Whether a process that is alive works on a run."""
+        found = connection.execute(_holder_of(run)).first()
+        if found is None or found.process is None or found.left < 0:
+            return False
+        return not msgspec.json.decode(found.process, type=Process).has_ended()
+
+    def check(self, connection: sa.Connection) -> None:
+        """Raise `LeaseLost` if another process has removed this holder. It cannot until the transaction ends."""
+        mine = sa.select(holders.c.id).where(holders.c.id == self.id).with_for_update(read=True, key_share=True)
+        if connection.execute(mine).first() is None:
+            raise self.lost()
+
+    def lost(self) -> LeaseLost:
+        """The error of a process that has lost its runs."""
+        return LeaseLost(
+            f"this process was paused or cut off for more than {self.seconds:.0f} seconds, and another one has taken "
+            "over a run of it. Nothing was lost; what this process has not stored is requested again by the other one. "
+            "End this process, and start it again if you need it"
+        )
+
+    def release(self, run: int) -> None:
+        self.runs.discard(run)
+        mine = sa.delete(leases).where(leases.c.run == run, leases.c.holder == self.id)
+        with suppress(StoreError), self._database.writing() as connection:  # else it runs out
+            connection.execute(mine)
+
+    def close(self) -> None:
+        """End the heartbeat, and remove this holder."""
+        if self._thread is None:
+            return
+        self._ending.set()
+        self._thread.join()
+        with suppress(psycopg.Error), self._database.connect() as connection:  # else it runs out
+            connection.execute("DELETE FROM leases WHERE holder = %s", (self.id,))
+            connection.execute("DELETE FROM holders WHERE id = %s", (self.id,))
+
+    def _beat(self) -> None:
+        """The thread. A connection that breaks is opened again at the next beat."""
+        connection: psycopg.Connection[Any] | None = None
+        while not self._ending.wait(self.seconds / BEATS):
+            try:
+                connection = connection or self._database.connect()
+                connection.execute(BEAT, (self.seconds, self.id))
+            except psycopg.Error:
+                connection = None
+        if connection is not None:
+            connection.close()
+
+
+class Lease:
+    """A run that this process has locked."""
+
+    def __init__(self, holder: Holder, run: int) -> None:
+        self._holder = holder
+        self._run = run
+
+    def release(self) -> None:
+        """Let others have the run."""
+        self._holder.release(self._run)
+
+
+def _holder_of(run: RunRecord) -> sa.Select[Any]:
+    """The lease of a run: its holder, which process that is, and the seconds until it expires."""
+    columns = leases.c.holder, holders.c.process, (holders.c.expires_at - _now).label("left")
+    joined = leases.outerjoin(holders, holders.c.id == leases.c.holder)
+    return sa.select(*columns).select_from(joined).where(leases.c.run == run.number)
+
+
+@cache
+def this_process() -> Process:
+    """This process. `machine` changes when the machine restarts, and is another one in each container."""
+    parts = [platform.node()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        with suppress(OSError):
+            parts.append(os.readlink(path) if "/ns/" in path else Path(path).read_text().strip())
+    pid = os.getpid()
+    return Process(pid, _started(pid), platform.node(), "/".join(parts))
+
+
+def _started(pid: int) -> str:
+    """When a process was started: a later one may get its number. Empty if there is none, or if it has ended."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return _unknown(pid)
+    return "" if state == "Z" else fields[18]
+
+
+def _unknown(pid: int) -> str:
+    """Where there is no /proc: only whether the process is there."""
+    if Path("/proc/self/stat").exists():
+        return ""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return "there"

@@ -1,0 +1,378 @@
+"""A store in a PostgreSQL database, which several machines may use at once."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from secrets import token_hex
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import errors
+
+from groundswell.engine.records import RunRecord
+from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
+from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database, Insert, Reader, Refusal
+from groundswell.store.leases import COMMIT, RECONNECT, SECONDS, Holder, Lease
+from groundswell.store.open import shown
+from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
+
+log = logging.getLogger("groundswell.store")
+
+CONNECTIONS = 8
+"""Connections that are kept for the next to use; there may be twice as many."""
+PATIENCE = 300.0
+"""Seconds to wait for a server that has gone away, for example because it restarts."""
+WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
+OURS = 0x67726F756E64
+"""The number of the lock for transactions that are made one at a time."""
+DEFAULTS = {
+    "connect_timeout": 10,
+    "application_name": "groundswell",
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+
+
+class PostgresDatabase(Database):
+    """An open PostgreSQL database. Its tables are created or migrated as needed.
+
+    `patience`: seconds to wait for a server that has gone away. `lease`: seconds that this process may be silent before
+    another one may take its runs over.
+    """
+
+    def __init__(self, url: str, *, patience: float = PATIENCE, lease: float = SECONDS) -> None:
+        self._options = _options(url)
+        self.name = shown(url)
+        self.patience = patience
+        self._opened = False
+        super().__init__(
+            sa.create_engine(
+                "postgresql+psycopg://",
+                creator=self.connect,
+                isolation_level="AUTOCOMMIT",  # transactions are begun by hand, as in SQLite
+                poolclass=sa.QueuePool,
+                pool_size=CONNECTIONS,
+                max_overflow=CONNECTIONS,
+                pool_pre_ping=True,
+            )
+        )
+        self.holder = Holder(self, lease)
+        try:
+            with self.translating():
+                self._bring_up_to_date()
+        except StoreError:
+            self.close()
+            raise
+        self._opened = True
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection, without waiting for a server that is not there."""
+        connection: psycopg.Connection[Any] = psycopg.connect(**self._options, autocommit=True)
+        connection.execute(DURABLE)
+        return connection
+
+    def reconnect(self) -> psycopg.Connection[Any]:
+        """A new connection, as soon as the server is there."""
+        with self.translating():
+            connection: psycopg.Connection[Any] = _patiently(self.connect, self.patience, self.name)
+            return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        patience = self.patience if self._opened else 0.0
+        with self.translating(), _patiently(self.engine.connect, patience, self.name) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, run: int | None = None) -> Iterator[sa.Connection]:
+        with self.reading() as connection:
+            token = token_hex(16)
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OURS})")
+            if run in self.holder.runs:
+                self.holder.check(connection)
+            yield connection
+            connection.execute(sa.insert(commits).values(token=token, at=time.time()))
+            try:
+                connection.exec_driver_sql("COMMIT")
+            except sa.exc.DBAPIError as error:
+                if not _is_lost(error.orig) or not self._was_committed(token):
+                    raise
+
+    def _was_committed(self, token: str) -> bool:
+        """Whether a transaction was committed whose answer was lost. If not, this keeps it from being committed.
+
+        While it is under way, the same token cannot be inserted: this waits for it.
+        """
+        insert = "INSERT INTO commits (token, at) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        while True:
+            try:
+                with self.reconnect() as connection:
+                    return connection.execute(insert, (token, time.time())).rowcount == 0
+            except psycopg.OperationalError as error:
+                if not _is_lost(error):
+                    raise
+
+    def committer(self, inserts: dict[str, Insert]) -> PostgresCommitter:
+        return PostgresCommitter(self, inserts)
+
+    def reader(self) -> Reader:
+        connection = self.reconnect()
+
+        def execute(sql: str, row: Sequence[Any]) -> psycopg.Cursor[Any]:
+            return connection.execute(sql.replace("?", "%s"), row)
+
+        return Reader(execute, connection.close)
+
+    def lock(self, run: RunRecord) -> Lease:
+        return self.holder.lock(run)
+
+    def is_held(self, run: RunRecord) -> bool:
+        with self.reading() as connection:
+            return self.holder.is_held(connection, run)
+
+    def size(self) -> int:
+        with self.reading() as connection:
+            return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+
+    def shrink(self) -> tuple[int, Refusal | None]:
+        return 0, "server"
+
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        return (psycopg.Error,)
+
+    def error(self, error: Exception) -> StoreError:
+        return postgres_error(error, self.name)
+
+    def check(self) -> None:
+        return
+
+    def close(self) -> None:
+        self.holder.close()
+        super().close()
+
+    def _bring_up_to_date(self) -> None:
+        with self.engine.connect() as connection:
+            if revision(connection, _tables(connection), self.name) == REVISION:
+                return
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OURS})")
+            bring_up_to_date(connection, _tables(connection), self.name)
+            connection.exec_driver_sql("COMMIT")
+
+
+class PostgresCommitter:
+    """The connection of the writing thread. All statements of a commit are sent at once, and answered at once.
+
+    The row of this holder has the number of its last commit: if an answer was lost, that says whether it was made.
+    """
+
+    def __init__(self, database: PostgresDatabase, inserts: dict[str, Insert]) -> None:
+        self._database = database
+        self._holder = database.holder
+        self._inserts = {table: _Rows(insert) for table, insert in inserts.items()}
+        self._number = 0
+        self._holder.join()
+        self._connection = database.reconnect()
+        self._statements: dict[str, str] = {}
+
+    def commit(self, batch: Batch) -> None:
+        self._number += 1
+        for _ in range(REPEATS):
+            try:
+                self._send(batch)
+                return
+            except psycopg.OperationalError as error:
+                if not _is_lost(error):
+                    raise
+            if self._find_out():
+                return
+        raise StoreError(f"{self._database.name}: the connection breaks at every attempt to commit")
+
+    def _send(self, batch: Batch) -> None:
+        holder = self._holder
+        with self._connection.pipeline():
+            run = self._connection.cursor().execute
+            run("BEGIN")
+            run(COMMIT, (holder.seconds, self._number, holder.id, holder.epoch))
+            for table, flat in batch.rows.items():
+                if flat:
+                    self._inserts[table].write(run, flat)
+            for (statement, _), row in batch.updates.items():
+                run(self._translated(statement), row)
+            run("COMMIT")
+
+    def _find_out(self) -> bool:
+        """Connect again, and find out whether the last commit was made. If it was not, it cannot be made any more."""
+        while True:
+            self._connection.close()
+            self._connection = self._database.reconnect()
+            try:
+                found = self._connection.execute(RECONNECT, (self._holder.id,)).fetchone()
+            except psycopg.OperationalError as error:
+                if not _is_lost(error):
+                    raise
+                continue
+            if found is None:
+                raise self._holder.lost()
+            self._holder.epoch, made = found
+            return bool(made == self._number)
+
+    def _translated(self, statement: str) -> str:
+        found = self._statements.get(statement)
+        if found is None:
+            found = self._statements[statement] = statement.replace("?", "%s")
+        return found
+
+    def failure(self, error: Exception) -> StoreError:
+        with suppress(psycopg.Error):  # the error of the commit is more useful
+            self._connection.execute("ROLLBACK")
+        if isinstance(error, errors.DivisionByZero):
+            return self._holder.lost()
+        return self._database.error(error)
+
+    def close(self, error: StoreError | None) -> None:
+        self._connection.close()
+
+
+class _Rows:
+    """Inserts rows into one table, given as an array for each column."""
+
+    def __init__(self, insert: Insert) -> None:
+        columns = insert.columns
+        types = [insert.table.c[column].type.compile(dialect=_dialect) for column in columns]
+        self._width = len(columns)
+        self._key = _key_of(insert)
+        given = ", ".join(f"%s::{type_}[]" for type_ in types)
+        names = ", ".join(f'"{column}"' for column in columns)
+        self._statement = f"INSERT INTO {insert.table.name} ({names}) SELECT * FROM unnest({given})"
+        if insert.existing != "refuse":
+            self._statement += " ON CONFLICT DO NOTHING"
+        if insert.existing == "replace":
+            every = ", ".join(f'"{column.name}" = {_new(column, columns)}' for column in insert.table.c)
+            self._statement = self._statement.replace("DO NOTHING", f'("{columns[0]}") DO UPDATE SET {every}')
+
+    def write(self, run: Any, flat: list[Any]) -> None:
+        """Insert rows that lie end to end in one flat list."""
+        columns = [flat[at :: self._width] for at in range(self._width)]
+        if self._key is not None and len(set(columns[self._key])) < len(columns[self._key]):
+            columns = _latest(columns, self._key)
+        run(self._statement, [_array(column) for column in columns])
+
+
+_dialect = sa.create_engine("postgresql+psycopg://").dialect
+
+
+def _key_of(insert: Insert) -> int | None:
+    """The column that must not have the same value twice in one statement."""
+    return 0 if insert.existing == "replace" else None
+
+
+def _latest(columns: list[list[Any]], key: int) -> list[list[Any]]:
+    """Only the last of the rows with the same key."""
+    rows = {row[key]: row for row in zip(*columns, strict=True)}
+    return [list(column) for column in zip(*rows.values(), strict=True)]
+
+
+def _new(column: sa.Column[Any], given: Sequence[str]) -> str:
+    return f'excluded."{column.name}"' if column.name in given else "DEFAULT"
+
+
+def _array(values: list[Any]) -> str:
+    """An array as PostgreSQL reads it. Ten times as fast as the driver's own conversion."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if type(value) is str:
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if type(value) is bytes:
+        return f'"\\\\x{value.hex()}"'
+    return str(value)
+
+
+def _options(url: str) -> dict[str, Any]:
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise SettingsError(f"--store {shown(url)}: {_first_line(error)}") from None
+    return {**DEFAULTS, **given}
+
+
+def _patiently(connect: Any, patience: float, name: str) -> Any:
+    """Connect, and try again for some time while the server is not there."""
+    began = time.monotonic()
+    for attempt in range(1 << 30):
+        try:
+            return connect()
+        except (psycopg.OperationalError, sa.exc.OperationalError) as error:
+            problem = getattr(error, "orig", None) or error
+            if not _is_lost(problem):
+                raise
+            if time.monotonic() - began >= patience:
+                raise StoreError(str(postgres_error(problem, name))) from error
+            if attempt == len(WAITS):
+                log.warning("%s cannot be reached (%s). Waiting for it.", name, _first_line(problem))
+            time.sleep(WAITS[min(attempt, len(WAITS) - 1)])
+    raise AssertionError("unreachable")
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    """Whether the connection broke, or could not be made. Errors of statements have a code, except a few of these."""
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    code = error.sqlstate or ""
+    return not code or code.startswith("08") or code in ("57P01", "57P02", "57P03", "57P05")
+
+
+def postgres_error(error: Exception, name: str) -> StoreError:
+    """Convert an error of PostgreSQL or of decoding to a `StoreError` that says what to do."""
+    error = getattr(error, "orig", None) or error
+    if isinstance(error, StoreError):
+        return error
+    said = _first_line(error)
+    if _is_lost(error):
+        return ConnectionLost(f"{name} cannot be reached ({said}): check the address, and that the server runs")
+    match error:
+        case errors.DiskFull():
+            return StoreFull(f"no space left for {name} ({said}): free some and resume. Everything committed is safe")
+        case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
+            return StoreReadOnly(f"{name} cannot be written ({said}): check the rights of its user, and its server")
+        case errors.InvalidCatalogName():
+            return StoreError(f"{name}: {said}. Create it: CREATE DATABASE with psql, or `createdb`")
+        case errors.TooManyConnections():
+            return StoreError(f"{name}: {said}. Each process needs up to 20: raise max_connections of the server")
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreCorrupt(f"store {name} is damaged ({said}). Check it with `groundswell doctor --store {name}`")
+        case ValueError() if not isinstance(error, psycopg.Error):
+            return StoreCorrupt(f"store {name} is damaged ({said}). Check it with `groundswell doctor --store {name}`")
+    if "NUL" in said:
+        return StoreError(f"{name}: PostgreSQL cannot store text with the character NUL ({said})")
+    return StoreError(f"{name}: {said}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _tables(connection: sa.Connection) -> Sequence[str]:
+    return connection.exec_driver_sql(TABLES).scalars().all()
+
+
+def has_tables(url: str) -> bool:
+    """Whether there is a store in a database."""
+    try:
+        with psycopg.connect(**_options(url)) as connection:
+            tables = {name for (name,) in connection.execute(TABLES)}
+    except psycopg.Error as error:
+        raise postgres_error(error, shown(url)) from error
+    return "alembic_version" in tables
