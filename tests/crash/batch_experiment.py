@@ -106,5 +106,5 @@ async def doomed(job: Job) -> None:
     if job.point is None:
         await session(job, FileStore(job.store))
         return
-    trap = Trap(*job.point, Path(job.store))
+    trap = Trap(*job.point, job.store)
     await session(job, WatchedStore(job.store, trap), WatchedRouter(lambda: accounts(job), trap))

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,11 +24,13 @@ from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings as EmulatorSettings
 from groundswell.engine.records import AskId, Counters
 from groundswell.store.journal import Store
+from groundswell.store.open import exists
 from groundswell.testing.crash import CrashingStore, CrashPoint
 from tests.crash.batch_experiment import RUN, Job, Settings, session
 from tests.crash.nursery import Nursery
 from tests.crash.points import kind_of
 from tests.patience import PATIENCE
+from tests.stores import new_store, rows
 from tests.transports.scene import KEY
 
 SPEED = 20_000.0
@@ -144,11 +145,20 @@ def provider() -> Iterator[Provider]:
 class Scene:
     """One run, through as many sessions as it takes."""
 
-    def __init__(self, folder: Path, provider: Provider, nursery: Nursery, settings: Settings, **job: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        provider: Provider,
+        nursery: Nursery,
+        settings: Settings,
+        *,
+        database: str = "sqlite",
+        **job: Any,
+    ) -> None:
         self.provider = provider
         self.settings = settings
-        self.job = Job(str(folder / "runs.db"), provider.url, settings, **job)
-        self.path = folder / "runs.db"
+        self.path = new_store(database, folder)
+        self.job = Job(str(self.path), provider.url, settings, **job)
         self.kills = 0
         self._nursery = nursery
         self._kept: dict[AskId, str] = {}
@@ -220,9 +230,9 @@ class Scene:
 
     def _note(self) -> None:
         """Nothing that was durable before is lost or changed, and nothing is there twice."""
-        rows = self._rows("SELECT trial, path, settlement FROM asks")
-        kept = {AskId(trial, path): text for trial, path, text in rows}
-        assert len(kept) == len(rows), "an ask was journalled twice"
+        settled = self._rows("SELECT trial, path, settlement FROM asks")
+        kept = {AskId(trial, path): text for trial, path, text in settled}
+        assert len(kept) == len(settled), "an ask was journalled twice"
         assert self._kept.items() <= kept.items()
         self._kept = kept
 
@@ -242,13 +252,7 @@ class Scene:
         return [size for (size,) in self._rows("SELECT size FROM waves ORDER BY id")]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        if not self.path.exists():
-            return []
-        connection = sqlite3.connect(self.path)
-        try:
-            return connection.execute(query).fetchall()
-        finally:
-            connection.close()
+        return rows(self.path, query) if exists(self.path) else []
 
 
 Staged = Callable[..., Scene]

@@ -12,6 +12,7 @@ from tests.crash import batch_scene
 from tests.crash.batch_experiment import Settings
 from tests.crash.batch_scene import Provider, Scene, Staged
 from tests.crash.nursery import Nursery
+from tests.stores import MOSTLY_SQLITE, new_store
 
 
 @pytest.fixture(scope="session")
@@ -35,15 +36,23 @@ def provider(_provider: Provider) -> Provider:
 
 
 @pytest.fixture
-def staged(tmp_path: Path, provider: Provider, nursery: Nursery) -> Staged:
+def staged(tmp_path: Path, provider: Provider, nursery: Nursery, database: str) -> Staged:
     """Makes the scene of an experiment."""
 
     def stage(settings: Settings | None = None, **job: Any) -> Scene:
-        return Scene(tmp_path, provider, nursery, settings or Settings(), **job)
+        return Scene(tmp_path, provider, nursery, settings or Settings(), database=database, **job)
 
     return stage
 
 
+@pytest.fixture(params=MOSTLY_SQLITE)
+def database(request: pytest.FixtureRequest) -> str:
+    """The kind of a store."""
+    kind: str = request.param
+    return kind
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
+def store(tmp_path: Path, database: str) -> str | Path:
+    """What `--store` takes."""
+    return new_store(database, tmp_path)

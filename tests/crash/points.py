@@ -15,9 +15,7 @@ before-commit, after-commit
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -32,6 +30,7 @@ from groundswell.store.journal import Store, StoreJournal
 from groundswell.testing.crash import kill_me
 from groundswell.transports.batch import BatchTransport
 from groundswell.transports.http import Answer, FileBody, HeadersByKey, Http, Url
+from tests.stores import rows
 
 DURABLE = {
     "intent-durable": "SELECT count(*) FROM waves",
@@ -55,7 +54,7 @@ def kind_of(method: str, path: str) -> str:
 class Trap:
     """Kills this process when a place is reached for the so-manieth time."""
 
-    def __init__(self, where: str, nth: int, store: Path) -> None:
+    def __init__(self, where: str, nth: int, store: str) -> None:
         self.where = where
         self._nth = self._left = nth
         self._store = store
@@ -90,9 +89,7 @@ class Trap:
             kill_me()
 
     def _count(self, query: str) -> int:
-        connection = sqlite3.connect(self._store)
-        [(count,)] = connection.execute(query).fetchall()
-        connection.close()
+        [(count,)] = rows(self._store, query)
         return int(count)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -16,10 +15,12 @@ from groundswell import Outcome
 from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import AskId, Counters
 from groundswell.store.journal import Store
+from groundswell.store.open import exists
 from groundswell.testing.batch import ProviderBooks
 from groundswell.testing.clock import FakeClock
 from groundswell.testing.crash import CrashingStore, CrashPoint
 from tests.crash.experiment import CAP, RUN, Found, session, transport
+from tests.stores import new_store, rows
 
 Outcomes = list[Outcome[Found]]
 SLOW = 100.0
@@ -28,8 +29,8 @@ SLOW = 100.0
 class Scene:
     """One run, through as many sessions as it takes."""
 
-    def __init__(self, folder: Path, kind: str, schedule: str) -> None:
-        self.path = folder / "store.db"
+    def __init__(self, folder: Path, kind: str, schedule: str, database: str = "sqlite") -> None:
+        self.path = new_store(database, folder)
         self.books = ProviderBooks(folder / "books.jsonl")
         self.kind = kind
         self.schedule = schedule
@@ -81,20 +82,16 @@ class Scene:
 
     def journalled(self) -> dict[AskId, str]:
         """Every settlement in the store; each is there once."""
-        if not self.path.exists():
+        if not exists(self.path):
             return {}
-        with sqlite3.connect(self.path) as connection:
-            rows = connection.execute("SELECT trial, path, settlement FROM asks").fetchall()
-        connection.close()
-        found = {AskId(trial, path): text for trial, path, text in rows}
-        assert len(found) == len(rows), "an ask was journalled twice"
+        settled = rows(self.path, "SELECT trial, path, settlement FROM asks")
+        found = {AskId(trial, path): text for trial, path, text in settled}
+        assert len(found) == len(settled), "an ask was journalled twice"
         return found
 
     def counters(self) -> Counters:
         """The figures of the run, as the store holds them."""
-        connection = sqlite3.connect(self.path)
-        [(text,)] = connection.execute("SELECT counters FROM runs WHERE name = ?", (RUN,)).fetchall()
-        connection.close()
+        [(text,)] = rows(self.path, "SELECT counters FROM runs WHERE name = ?", RUN)
         return msgspec.json.decode(text, type=Counters)
 
     def _check_kept(self, journalled: dict[AskId, str]) -> None:

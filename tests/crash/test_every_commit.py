@@ -21,11 +21,13 @@ CRASHES: list[tuple[When, int]] = [(when, share) for share in range(1, SHARES + 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("when", "share"), CRASHES)
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
-def test_run_survives_a_crash_at_any_commit(tmp_path: Path, kind: str, schedule: str, when: When, share: int) -> None:
+def test_run_survives_a_crash_at_any_commit(
+    tmp_path: Path, kind: str, schedule: str, when: When, share: int, database: str
+) -> None:
     for commit in count(share, SHARES):
         folder = tmp_path / str(commit)
         folder.mkdir()
-        scene = Scene(folder, kind, schedule)
+        scene = Scene(folder, kind, schedule, database)
         if not crashes(scene, CrashPoint(commit, when)):
             assert commit > 20, "the run must have enough commits to be worth crashing"
             return

@@ -44,16 +44,18 @@ def kill_after(scene: Scene, commits: int) -> None:
 @pytest.mark.parametrize("commit", [11, 5, 17])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
-def test_run_survives_its_own_death(tmp_path: Path, kind: str, schedule: str, when: When, commit: int) -> None:
-    scene = Scene(tmp_path, kind, schedule)
+def test_run_survives_its_own_death(
+    tmp_path: Path, kind: str, schedule: str, when: When, commit: int, database: str
+) -> None:
+    scene = Scene(tmp_path, kind, schedule, database)
     kill_at(scene, commit, when)
     scene.check(scene.finish())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
-def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> None:
-    scene = Scene(tmp_path, kind, schedule)
+def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str, database: str) -> None:
+    scene = Scene(tmp_path, kind, schedule, database)
     kill_at(scene, 7, "after")
     kill_at(scene, 3, "before")
     kill_at(scene, 6, "after")
@@ -67,7 +69,7 @@ def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> N
 @pytest.mark.sampled
 @pytest.mark.parametrize("commits", [6, 1, 13])
 @pytest.mark.parametrize("kind", ["live", "batch"])
-def test_run_survives_being_killed_by_another(tmp_path: Path, kind: str, commits: int) -> None:
-    scene = Scene(tmp_path, kind, "stream")
+def test_run_survives_being_killed_by_another(tmp_path: Path, kind: str, commits: int, database: str) -> None:
+    scene = Scene(tmp_path, kind, "stream", database)
     kill_after(scene, commits)
     scene.check(scene.finish())

@@ -29,13 +29,14 @@ MAIN = "from groundswell.cli.app import main; main()"
 class Sessions:
     """One experiment, carried on by process after process."""
 
-    def __init__(self, folder: Path, emulator: Threaded, *flags: str) -> None:
+    def __init__(self, folder: Path, emulator: Threaded, *flags: str, store: str | Path | None = None) -> None:
         self.folder = folder
+        self.store = str(store or folder / "runs.db")
         self.emulator = emulator
         self.flags = flags
 
     def start(self, *flags: str) -> subprocess.Popen[str]:
-        words = ["run", "tests.crash.live_experiment:driver", "--name", "r", "--store", str(self.folder / "runs.db")]
+        words = ["run", "tests.crash.live_experiment:driver", "--name", "r", "--store", self.store]
         variables = {
             **os.environ,
             "OPENAI_BASE_URL": f"{self.emulator.url}/v1",
@@ -107,9 +108,10 @@ def lost(cap: int) -> int:
 @pytest.mark.sampled
 @pytest.mark.parametrize(("cap", "children", "kills"), [(16, 0, (30, 80, 150)), (4, 6, (100, 300))])
 def test_what_was_durable_is_not_paid_again(
-    tmp_path: Path, emulator: Threaded, cap: int, children: int, kills: tuple[int, ...]
+    tmp_path: Path, store: str | Path, emulator: Threaded, cap: int, children: int, kills: tuple[int, ...]
 ) -> None:
-    sessions = Sessions(tmp_path, emulator, "--max-concurrent", str(cap), "--set", f"children={children}")
+    flags = ("--max-concurrent", str(cap), "--set", f"children={children}")
+    sessions = Sessions(tmp_path, emulator, *flags, store=store)
     for requests in kills:
         sessions.kill_when_paid(requests)
     check(sessions, sessions.finish(), 60 * (3 + children), len(kills) * lost(cap))

@@ -85,7 +85,7 @@ class KilledAfter(CrashPoint):
 class Run:
     """One run, in as many sessions as it takes."""
 
-    def __init__(self, store: Path, trials: int, *models: str) -> None:
+    def __init__(self, store: str | Path, trials: int, *models: str) -> None:
         self.store = store
         self.way = Books()
         self._specs = [(model, number) for number in range(trials) for model in models or ("any",)]
@@ -119,7 +119,7 @@ def lost(cap: int) -> int:
     return cap + most_uncommitted(cap)
 
 
-def test_kills_before_the_first_commit_are_not_forgotten(store: Path) -> None:
+def test_kills_before_the_first_commit_are_not_forgotten(store: str | Path) -> None:
     """Each session sends, and dies at its first commit after that."""
     run = Run(store, 12)
     for _ in range(4):
@@ -131,7 +131,7 @@ def test_kills_before_the_first_commit_are_not_forgotten(store: Path) -> None:
 
 
 @pytest.mark.parametrize("caps", [(16, 2), (2, 16), (16, 1, 16, 1)], ids=str)
-def test_kills_with_another_number_of_slots_in_each_session(store: Path, caps: tuple[int, ...]) -> None:
+def test_kills_with_another_number_of_slots_in_each_session(store: str | Path, caps: tuple[int, ...]) -> None:
     run = Run(store, 40)
     for cap in caps:
         run.kill(any=cap)
@@ -141,7 +141,7 @@ def test_kills_with_another_number_of_slots_in_each_session(store: Path, caps: t
 
 
 @pytest.mark.parametrize("answers", [1, 30])
-def test_every_lane_has_its_own_bound(store: Path, answers: int) -> None:
+def test_every_lane_has_its_own_bound(store: str | Path, answers: int) -> None:
     """The cheap model has many slots and the dear one few: neither bound is taken for the other."""
     run = Run(store, 40, "cheap", "dear")
     for _ in range(3):
@@ -153,7 +153,7 @@ def test_every_lane_has_its_own_bound(store: Path, answers: int) -> None:
 
 @pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("commit", range(1, 9))
-def test_a_session_that_is_killed_while_it_recovers(store: Path, commit: int) -> None:
+def test_a_session_that_is_killed_while_it_recovers(store: str | Path, commit: int) -> None:
     """At any of the commits of its beginning."""
     run = Run(store, 40)
     run.kill()
@@ -164,7 +164,7 @@ def test_a_session_that_is_killed_while_it_recovers(store: Path, commit: int) ->
     assert counters(store, "r").resent <= 2 * lost(4)
 
 
-def test_sessions_that_never_get_to_send_cost_nothing(store: Path) -> None:
+def test_sessions_that_never_get_to_send_cost_nothing(store: str | Path) -> None:
     run = Run(store, 12)
     for _ in range(3):
         with pytest.raises(StoreError):
@@ -176,7 +176,7 @@ def test_sessions_that_never_get_to_send_cost_nothing(store: Path) -> None:
 
 
 @pytest.mark.parametrize(("kills", "usd"), [(1, 3), (5, 20)])
-def test_a_budget_is_kept_by_the_books_through_kills(store: Path, kills: int, usd: int) -> None:
+def test_a_budget_is_kept_by_the_books_through_kills(store: str | Path, kills: int, usd: int) -> None:
     """What was paid for and lost counts: the provider is never paid more than the budget."""
     limits = Limits(usd=usd)
     run = Run(store, 60)
@@ -189,7 +189,7 @@ def test_a_budget_is_kept_by_the_books_through_kills(store: Path, kills: int, us
     run.finish(Limits(usd=100.0))
 
 
-def test_a_budget_of_calls_is_kept_by_the_books_through_kills(store: Path) -> None:
+def test_a_budget_of_calls_is_kept_by_the_books_through_kills(store: str | Path) -> None:
     limits = Limits(calls=100)
     run = Run(store, 60)
     for _ in range(4):

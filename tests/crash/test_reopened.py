@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -31,6 +30,8 @@ from groundswell.program.request import Chat
 from groundswell.store.journal import Store
 from groundswell.testing.crash import CrashPoint
 from groundswell.transports.scripted import Scripted
+from tests.engine.scenario import counters
+from tests.stores import rows
 
 
 @program("reopened/twice")
@@ -56,7 +57,7 @@ class Model:
         return Reply(f"<{text}>")
 
 
-def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path: Path) -> None:
+def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(store: str | Path) -> None:
     model = Model()
     left = asyncio.Event()
 
@@ -68,7 +69,7 @@ def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path
 
     async def session(take: int) -> list[Outcome[str]]:
         taken: list[Outcome[str]] = []
-        async with groundswell.open(tmp_path / "s.db", script=slowly if take == 3 else model) as engine:
+        async with groundswell.open(store, script=slowly if take == 3 else model) as engine:
             outcomes = engine.run("left", options=RunOptions(window=8)).map(twice, range(20))
             async for outcome in outcomes:
                 taken.append(outcome)
@@ -88,12 +89,12 @@ def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path
 
 
 @pytest.mark.parametrize("trials", [10, 1], ids=["some missing", "all missing"])
-def test_retrying_the_missing_keeps_the_plan_and_what_was_answered(tmp_path: Path, trials: int) -> None:
+def test_retrying_the_missing_keeps_the_plan_and_what_was_answered(store: str | Path, trials: int) -> None:
     model = Model()
 
     async def main() -> None:
         specs = list(range(trials)) if trials > 1 else [3]
-        async with groundswell.open(tmp_path / "s.db", script=model) as engine:
+        async with groundswell.open(store, script=model) as engine:
             model.failing = True
             summary = await engine.drive(chosen, specs, name="r")
             assert summary.trials.missing == (2 if trials > 1 else 1)
@@ -108,12 +109,12 @@ def test_retrying_the_missing_keeps_the_plan_and_what_was_answered(tmp_path: Pat
     asyncio.run(main())
 
 
-def test_a_stopped_run_goes_on_without_asking_again(tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_without_asking_again(store: str | Path) -> None:
     model = Model()
 
     async def session(calls: int | None) -> Summary:
         options = RunOptions(window=8, limits=Limits(calls=calls))
-        async with groundswell.open(tmp_path / "s.db", script=model, max_concurrent=4) as engine:
+        async with groundswell.open(store, script=model, max_concurrent=4) as engine:
             return await engine.drive(chosen, list(range(20)), name="stopped", options=options)
 
     stopped = asyncio.run(session(7))
@@ -130,21 +131,16 @@ async def chosen(run: Run, specs: list[int]) -> int:
 
 @pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("commit", range(1, 9))
-def test_counters_are_those_of_the_journal_when_a_commit_failed(tmp_path: Path, commit: int) -> None:
-    path = tmp_path / "s.db"
-
+def test_counters_are_those_of_the_journal_when_a_commit_failed(store: str | Path, commit: int) -> None:
     async def session(point: CrashPoint) -> None:
         way = OneWay(Scripted(Model()), 4)
-        async with Engine(Store(path, around=point.around), way, LoopClock()) as engine:
+        async with Engine(Store(store, around=point.around), way, LoopClock()) as engine:
             run = engine.run("full", options=RunOptions(window=4))
             assert len([outcome async for outcome in run.map(twice, range(12))]) == 12
 
     with pytest.raises(StoreError):
         asyncio.run(session(CrashPoint(commit, "before")))
     asyncio.run(session(CrashPoint(0, "before")))
-    connection = sqlite3.connect(path)
-    [(status, planned, usable)] = connection.execute(
-        "SELECT status, json_extract(counters, '$.planned'), json_extract(counters, '$.usable') FROM runs"
-    ).fetchall()
-    connection.close()
-    assert (status, planned, usable) == ("completed", 12, 12)
+    [(status,)] = rows(store, "SELECT status FROM runs")
+    found = counters(store, "full")
+    assert (status, found.planned, found.usable) == ("completed", 12, 12)

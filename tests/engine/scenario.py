@@ -23,6 +23,7 @@ from groundswell.engine.outcome import Outcome
 from groundswell.engine.records import Absent, AskId, Counters, Intent, Receipt, Settled, Wave
 from groundswell.program.request import canonical, fingerprint
 from groundswell.program.trial import function
+from tests.stores import rows
 
 T = TypeVar("T")
 
@@ -239,11 +240,9 @@ def run_async(work: Coroutine[Any, Any, T], seconds: float = 20.0) -> T:
     return asyncio.run(timed())
 
 
-def counters(store: Path, run: str = "story") -> Counters:
+def counters(store: str | Path, run: str = "story") -> Counters:
     """The figures of a run, as its store has them."""
-    with sqlite3.connect(store) as reading:
-        (text,) = reading.execute("SELECT counters FROM runs WHERE name = ?", (run,)).fetchone()
-    reading.close()
+    [(text,)] = rows(store, "SELECT counters FROM runs WHERE name = ?", run)
     return msgspec.json.decode(text, type=Counters)
 
 

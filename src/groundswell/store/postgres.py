@@ -52,17 +52,7 @@ class PostgresDatabase(Database):
         self.name = shown(url)
         self.patience = patience
         self._opened = False
-        super().__init__(
-            sa.create_engine(
-                "postgresql+psycopg://",
-                creator=self.connect,
-                isolation_level="AUTOCOMMIT",  # transactions are begun by hand, as in SQLite
-                poolclass=sa.QueuePool,
-                pool_size=CONNECTIONS,
-                max_overflow=CONNECTIONS,
-                pool_pre_ping=True,
-            )
-        )
+        super().__init__(self._engine(poolclass=sa.QueuePool, pool_size=CONNECTIONS, max_overflow=CONNECTIONS))
         self.holder = Holder(self, lease)
         try:
             with self.translating():
@@ -71,6 +61,11 @@ class PostgresDatabase(Database):
             self.close()
             raise
         self._opened = True
+
+    def _engine(self, **pool: Any) -> sa.Engine:
+        """Transactions are begun by hand, as in SQLite."""
+        url, creator = "postgresql+psycopg://", self.connect
+        return sa.create_engine(url, creator=creator, isolation_level="AUTOCOMMIT", pool_pre_ping=True, **pool)
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, without waiting for a server that is not there."""
@@ -155,8 +150,10 @@ class PostgresDatabase(Database):
         return
 
     def close(self) -> None:
+        """Close all connections. Results may still be read, with a new connection for each query."""
         self.holder.close()
         super().close()
+        self.engine = self._engine(poolclass=sa.NullPool)
 
     def _bring_up_to_date(self) -> None:
         with self.engine.connect() as connection:
