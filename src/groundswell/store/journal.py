@@ -123,6 +123,10 @@ class Store:
             self._reader = None
             raise
 
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
     def _opened(self, reader: Reader | None) -> Reader:
         if reader is None:
             return self.database.reader()
@@ -141,8 +145,7 @@ class Store:
         """Close what reads, for a store that was never written to on a loop."""
         if self._reader_here is not None:
             self._reader_here.close()
-        if self._reader is not None:
-            self._thread.submit(self._reader.close).result()
+        self._thread.submit(self._close_reader).result()  # a query that is under way may open it
         self._thread.shutdown()
         self.database.close()
 
