@@ -17,6 +17,7 @@ from groundswell import Trial, program
 from groundswell.errors import StoreCorrupt, StoreError
 from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement, Usage, encode_settlement
 from groundswell.store import cache as module
+from groundswell.store import sqlite
 from groundswell.store.cache import Cache, Kept, Space
 from groundswell.store.database import Database
 from groundswell.store.journal import Store
@@ -125,7 +126,7 @@ def test_a_file_is_not_written_anew_for_little(cache: Cache, path: Path) -> None
 def test_a_store_that_somebody_writes_to_keeps_its_size(
     cache: Cache, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_MS", 1)
+    monkeypatch.setattr(sqlite, "PATIENCE_MS", 1)
     fill(path, *numbered(50, size=5_000))
     cache.clear()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

@@ -41,6 +41,12 @@ BEAT = f"{RENEW} WHERE id = %s"
 COMMIT = f"WITH held AS ({RENEW}, commits = %s WHERE id = %s AND epoch = %s RETURNING id) SELECT 1 / count(*) FROM held"
 """Fails with a division by zero if the row has gone: the rest of the transaction is sent without waiting for this."""
 JOIN = f"INSERT INTO holders VALUES (%s, 0, 0, {NOW}, {NOW} + %s, %s)"
+NAME = "SELECT set_config('application_name', 'groundswell ' || %s, false)"
+TERMINATE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'groundswell ' || %s "
+    "AND pid <> pg_backend_pid() AND datname = current_database()"
+)
+"""Ends connections on which a holder may have sent half of a commit: it would keep its row locked."""
 RECONNECT = "UPDATE holders SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, commits"
 CLEAN_UP = (
     f"DELETE FROM commits WHERE at < {NOW} - 86400",
@@ -107,19 +113,25 @@ class Holder:
 
     def _take_over(self, connection: sa.Connection, run: RunRecord, found: sa.Row[Any]) -> None:
         """Remove the holder of a run with all its leases, unless it is alive."""
-        if found.process is not None:
+        if found.process is not None and not self._remove(connection, found):
             process = msgspec.json.decode(found.process, type=Process)
-            gone = sa.delete(holders).where(holders.c.id == found.holder)
-            if found.holder == self.id or not process.has_ended():
-                gone = gone.where(holders.c.expires_at < _now, holders.c.id != self.id)
-            # This waits for a commit that is under way, and then looks at the expiry again.
-            if not connection.execute(gone).rowcount:
-                raise RunBusy(
-                    f"run {run.title!r} is open in {process}: wait for it, or stop it with "
-                    f"`groundswell runs cancel {run.id}`. If it has ended, its lease runs out in "
-                    f"{max(0.0, found.left):.0f} seconds"
-                )
+            raise RunBusy(
+                f"run {run.title!r} is open in {process}: wait for it, or stop it with "
+                f"`groundswell runs cancel {run.id}`. If it has ended, its lease runs out in "
+                f"{max(0.0, found.left):.0f} seconds"
+            )
         connection.execute(sa.delete(leases).where(leases.c.holder == found.holder))
+
+    def _remove(self, connection: sa.Connection, found: sa.Row[Any]) -> bool:
+        """Remove a holder that has ended or expired; returns whether it had."""
+        ended = msgspec.json.decode(found.process, type=Process).has_ended()
+        if found.holder == self.id or not (ended or found.left < 0):
+            return False
+        connection.exec_driver_sql(TERMINATE, (found.holder,))
+        gone = sa.delete(holders).where(holders.c.id == found.holder)
+        # This waits for a commit that is under way, which moves the expiry on.
+        removed = connection.execute(gone if ended else gone.where(holders.c.expires_at < _now))
+        return removed.rowcount > 0
 
     def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
         """Whether a process that is alive works on a run."""
@@ -166,6 +178,8 @@ class Holder:
                 connection = connection or self._database.connect()
                 connection.execute(BEAT, (self.seconds, self.id))
             except psycopg.Error:
+                if connection is not None:
+                    connection.close()
                 connection = None
         if connection is not None:
             connection.close()

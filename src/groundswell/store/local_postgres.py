@@ -61,7 +61,7 @@ class LocalServer:
         version = self.data / "PG_VERSION"
         if not version.is_file():
             return Status(None, None)
-        running = self._run("pg_ctl", "-D", str(self.data), "status").returncode == 0
+        running = self._run("pg_ctl", "-D", str(self.data), "status").returncode == 0 and not _is_zombie(self.pid)
         return Status(self.pid if running else None, version.read_text().strip())
 
     @property
@@ -115,6 +115,7 @@ class LocalServer:
     def _start(self) -> None:
         if self._sockets != self.folder:
             self._own(self._sockets)
+        self._forget_zombie()
         options = [f"-c {name}='{value}'" for name, value in self._settings.items()]
         options.append(f"-c unix_socket_directories='{self._sockets}' -c unix_socket_permissions=0700")
         how = ("-D", str(self.data), "-l", str(self.log), "-w", "-t", str(START_SECONDS), "-o", " ".join(options))
@@ -125,6 +126,24 @@ class LocalServer:
                 break
             time.sleep(0.2)  # processes of a server that was killed are still ending
         self._check(began, f"could not be started. The end of {self.log}:\n{self._last_lines()}\n")
+
+    def _forget_zombie(self) -> None:
+        """Remove the files of a server that was killed, if its process is never removed, as in many containers.
+
+        PostgreSQL takes such a process for a server that runs. Others of its processes may need a moment to end.
+        """
+        file = self.data / "postmaster.pid"
+        if not file.is_file() or not _is_zombie(self.pid):
+            return
+        lines = file.read_text().splitlines()
+        memory = lines[6].split()[-1] if len(lines) > 6 and lines[6].strip() else None
+        until = time.monotonic() + START_SECONDS
+        while memory is not None and _is_attached(memory):
+            if time.monotonic() > until:
+                raise StoreError(f"processes of the server in {self.folder}, which was killed, do not end")
+            time.sleep(0.05)
+        file.unlink()
+        (self._sockets / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
     def _own(self, folder: Path) -> None:
         """Make a folder that only the server's account can enter; one that belongs to somebody else is refused."""
@@ -192,6 +211,23 @@ class LocalServer:
 def _version(programs: Path) -> int:
     """The version of a folder of programs: `pginstall` has 16, and the others say theirs."""
     return int(programs.name.removeprefix("pginstall") or 16)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has ended, but is still listed because nobody has waited for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return False
+
+
+def _is_attached(memory: str) -> bool:
+    """Whether a process uses a piece of shared memory, given its number."""
+    try:
+        listed = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    except OSError:
+        return False
+    return any(fields[1] == memory and fields[6] != "0" for fields in listed)
 
 
 def _account() -> pwd.struct_passwd | None:

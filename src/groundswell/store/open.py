@@ -55,5 +55,5 @@ def exists(store: str | Path) -> bool:
 
 def shown(store: str | Path) -> str:
     """A `--store` value without its password."""
-    text = re.sub(r"(://[^:/?@]*):[^/?]*@", r"\1@", str(store))
+    text = re.sub(r"(://[^:/?@]*):[^?]*@", r"\1@", str(store))
     return re.sub(r"([?&])password=[^&]*&?", r"\1", text).rstrip("?&")

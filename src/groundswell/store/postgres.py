@@ -16,11 +16,12 @@ from psycopg import errors
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database, Insert, Reader, Refusal
-from groundswell.store.leases import COMMIT, RECONNECT, SECONDS, Holder, Lease
+from groundswell.store.leases import COMMIT, NAME, RECONNECT, SECONDS, TERMINATE, Holder, Lease
 from groundswell.store.open import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
 
 log = logging.getLogger("groundswell.store")
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of lost connections, which are handled here
 
 CONNECTIONS = 8
 """Connections that are kept for the next to use; there may be twice as many."""
@@ -36,7 +37,14 @@ DEFAULTS = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+SETTINGS = """
+    SELECT set_config(name, value, false) FROM (VALUES
+        ('synchronous_commit', 'off', 'on'),
+        ('idle_in_transaction_session_timeout', '0', %s || 's'),
+        ('tcp_keepalives_idle', '0', '30'), ('tcp_keepalives_interval', '0', '10')
+    ) AS wanted (name, without, value) WHERE current_setting(name) = without
+"""
+"""What was acknowledged is durable, and the locks of a process that is cut off do not last."""
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 
 
@@ -51,6 +59,7 @@ class PostgresDatabase(Database):
         self._options = _options(url)
         self.name = shown(url)
         self.patience = patience
+        self._lease = lease
         self._opened = False
         super().__init__(self._engine(poolclass=sa.QueuePool, pool_size=CONNECTIONS, max_overflow=CONNECTIONS))
         self.holder = Holder(self, lease)
@@ -70,7 +79,7 @@ class PostgresDatabase(Database):
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, without waiting for a server that is not there."""
         connection: psycopg.Connection[Any] = psycopg.connect(**self._options, autocommit=True)
-        connection.execute(DURABLE)
+        connection.execute(SETTINGS, (str(self._lease),))
         return connection
 
     def reconnect(self) -> psycopg.Connection[Any]:
@@ -178,6 +187,7 @@ class PostgresCommitter:
         self._number = 0
         self._holder.join()
         self._connection = database.reconnect()
+        self._connection.execute(NAME, (self._holder.id,))
         self._statements: dict[str, str] = {}
 
     def commit(self, batch: Batch) -> None:
@@ -212,6 +222,8 @@ class PostgresCommitter:
             self._connection.close()
             self._connection = self._database.reconnect()
             try:
+                self._connection.execute(TERMINATE, (self._holder.id,))
+                self._connection.execute(NAME, (self._holder.id,))
                 found = self._connection.execute(RECONNECT, (self._holder.id,)).fetchone()
             except psycopg.OperationalError as error:
                 if not _is_lost(error):
@@ -338,16 +350,12 @@ def postgres_error(error: Exception, name: str) -> StoreError:
         return error
     said = _first_line(error)
     if _is_lost(error):
-        return ConnectionLost(f"{name} cannot be reached ({said}): check the address, and that the server runs")
+        return _unreachable(said, name)
     match error:
         case errors.DiskFull():
             return StoreFull(f"no space left for {name} ({said}): free some and resume. Everything committed is safe")
         case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
             return StoreReadOnly(f"{name} cannot be written ({said}): check the rights of its user, and its server")
-        case errors.InvalidCatalogName():
-            return StoreError(f"{name}: {said}. Create it: CREATE DATABASE with psql, or `createdb`")
-        case errors.TooManyConnections():
-            return StoreError(f"{name}: {said}. Each process needs up to 20: raise max_connections of the server")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.DataCorrupted() | errors.IndexCorrupted():
             return StoreCorrupt(f"store {name} is damaged ({said}). Check it with `groundswell doctor --store {name}`")
         case ValueError() if not isinstance(error, psycopg.Error):
@@ -355,6 +363,20 @@ def postgres_error(error: Exception, name: str) -> StoreError:
     if "NUL" in said:
         return StoreError(f"{name}: PostgreSQL cannot store text with the character NUL ({said})")
     return StoreError(f"{name}: {said}")
+
+
+def _unreachable(said: str, name: str) -> StoreError:
+    """Why there is no connection. The driver gives a code only for errors of statements."""
+    _, refused, why = said.partition("FATAL:  ")
+    if refused and "does not exist" in why and why.startswith("database"):
+        return StoreError(f"{name}: {why}. Create it: CREATE DATABASE with psql, or `createdb`")
+    if refused and "too many" in why:
+        return StoreError(f"{name}: {why}. Each process needs up to 20: raise max_connections of the server")
+    if refused and not why.startswith(("the database system", "terminating")):
+        return StoreError(f"{name}: {why}")
+    if "connection option" in said:
+        return StoreError(f"{name}: {said}")
+    return ConnectionLost(f"{name} cannot be reached ({said}): check the address, and that the server runs")
 
 
 def _first_line(error: BaseException) -> str:

@@ -412,6 +412,7 @@ class Results:
         query = ASKS.add_columns(outcomes.c.trial.is_not(None) & outcomes.c.fault.is_(None))
         query = query.outerjoin(outcomes, outcomes.c.trial == asks.c.trial).where(asks.c.trial.between(*self._span))
         with self._read() as connection:
+            connection.exec_driver_sql("BEGIN")  # PostgreSQL streams within a transaction only; it ends with the block
             streamed = connection.execution_options(yield_per=CHUNK).execute(query.order_by(asks.c.trial, asks.c.id))
             for _, rows in groupby(streamed, key=itemgetter(0)):
                 latest: dict[str, int | None] = {}
