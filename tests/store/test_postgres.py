@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -425,8 +425,8 @@ def test_many_may_create_a_store_at_once() -> None:
     ids=["no database", "no server", "no port", "no option", "read-only"],
 )
 def test_errors_say_what_to_do_and_no_password(url: str, harm: Any, kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words) as raised:
-        Runs(open_database(harm(url))).create("r", 0)
+    with pytest.raises(kind, match=words) as raised, closing(open_database(harm(url))) as database:
+        Runs(database).create("r", 0)
     assert "geheim" not in str(raised.value)
 
 
