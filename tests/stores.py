@@ -16,7 +16,8 @@ import psycopg
 import pytest
 
 from groundswell.store.local_postgres import LocalServer
-from groundswell.store.open import is_postgres, open_database
+from groundswell.store.names import is_postgres
+from groundswell.store.open import open_database
 
 Kind = Literal["sqlite", "postgres"]
 BOTH = ["sqlite", "postgres"]

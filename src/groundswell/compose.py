@@ -353,14 +353,15 @@ def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
 
 def place_of(store: str | Path) -> str | Path:
     """The file of a store, whether it exists or not, as an absolute path; the URL of a PostgreSQL database."""
-    from groundswell.store.open import database_path, is_postgres
+    from groundswell.store.names import is_postgres
+    from groundswell.store.open import database_path
 
     return str(store) if is_postgres(store) else database_path(store).resolve()
 
 
 def shown_place(store: str | Path) -> str:
     """The same for people and files: a URL without its password."""
-    from groundswell.store.open import shown
+    from groundswell.store.names import shown
 
     return shown(place_of(store))
 

@@ -38,7 +38,8 @@ from groundswell.store.journal import Store
 from groundswell.store.leases import Process, this_process
 from groundswell.store.local_postgres import LocalServer, Status
 from groundswell.store.migrations import upgrade
-from groundswell.store.open import exists, open_database, shown
+from groundswell.store.names import shown
+from groundswell.store.open import exists, open_database
 from groundswell.store.postgres import PostgresDatabase, _Rows
 from groundswell.store.runs import Runs
 from groundswell.store.schema import REVISION

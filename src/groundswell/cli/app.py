@@ -47,6 +47,8 @@ COMMANDS = {
     "entities": ("groundswell.cli.entities:app", "Create, list and edit the entities of simulations."),
     "models": ("groundswell.cli.models:app", "List the available models, and download local ones."),
     "cache": ("groundswell.cli.cache:app", "Show or clear the replies that runs share."),
+    "store": ("groundswell.cli.store:app", "Copy runs between stores."),
+    "postgres": ("groundswell.cli.postgres:app", "Start and stop a private PostgreSQL server."),
     "power": ("groundswell.cli.power:power", "Compute how many trials are needed to detect a difference."),
     "selftest": ("groundswell.cli.selftest:selftest", "Check detectors and intervals with planted agents."),
     "serve": ("groundswell.cli.serve:serve", "Serve the REST API."),

@@ -16,7 +16,7 @@ import click
 from msgspec import Meta
 
 from groundswell.cli.options import StoreFlags
-from groundswell.errors import StoreError
+from groundswell.errors import SettingsError, StoreError
 from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.options import Flag
 from groundswell.known_models import examine_accounts
@@ -84,11 +84,14 @@ def examine(store: str) -> dict[str, Any]:
 def examine_store(store: str) -> dict[str, Any]:
     """The state of a store. The check neither creates nor migrates it."""
     from groundswell.errors import GroundswellError
+    from groundswell.store.names import is_postgres
     from groundswell.store.open import database_path
 
     found: dict[str, Any] = {"path": store, "exists": False, "writable": False, "revision": None, "runs": None}
     found |= {"free_bytes": None, "size_bytes": None, "log_bytes": None, "mode": None, "notes": [], "problems": []}
     try:
+        if is_postgres(store):
+            return found | _look_at_server(store)
         path = database_path(store)
         found |= {"path": str(path), "exists": path.exists()}
         found["free_bytes"] = _free(path)
@@ -96,6 +99,23 @@ def examine_store(store: str) -> dict[str, Any]:
     except (GroundswellError, OSError) as error:
         found["problems"] = [str(error)]
     return found
+
+
+def _look_at_server(store: str) -> dict[str, Any]:
+    """Check a store in PostgreSQL. One that is not there is not created."""
+    from contextlib import closing
+
+    import msgspec
+
+    from groundswell.cli.output import working
+    from groundswell.store.check import check_database
+    from groundswell.store.open import exists, open_database
+
+    if not exists(store):
+        return {"path": store, "writable": True}
+    with working(f"checking {store}"), closing(open_database(store)) as database:
+        found: dict[str, Any] = msgspec.to_builtins(check_database(database))
+        return {"path": store, "exists": True, "writable": True, **found}
 
 
 def _look_inside(path: Path) -> dict[str, Any]:
@@ -116,8 +136,11 @@ def repair_store(store: str, new: str, *, json: bool) -> None:
     """Copy the intact part of a store into a new one, and print what was lost."""
     from groundswell.cli.output import command, line, print_json, working
     from groundswell.store.check import lost, repair
+    from groundswell.store.names import is_postgres
     from groundswell.store.open import database_path
 
+    if is_postgres(store):
+        raise SettingsError("--repair: works on SQLite files. Restore a backup of the PostgreSQL database")
     path = database_path(store)
     if not path.exists():
         raise StoreError(f"there is no store {path}: pass the damaged one with --store")
@@ -193,6 +216,8 @@ def _describe_store(store: dict[str, Any]) -> str:
     else:
         parts.append("will be created by the first run" if store["writable"] else "does not exist")
     parts.append("writable" if store["writable"] else "NOT WRITABLE")
+    if store.get("server"):
+        parts.append(store["server"])
     if store["free_bytes"] is not None:
         low = " (LOW)" if store["free_bytes"] < LOW_DISK else ""
         parts.append(f"{store['free_bytes'] / (1 << 30):.1f} GiB free{low}")

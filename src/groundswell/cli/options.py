@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from groundswell.cli.output import DEFAULT_STORE
 from groundswell.experiments.options import COMMON, LIMITS, Flag
+from groundswell.store.names import hide
 
 RunName = Annotated[
     str,
@@ -53,8 +54,8 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Annotated[
         str,
-        Meta(description="SQLite file with runs, replies and entities."),
-        Flag(variable="GROUNDSWELL_STORE", metavar="PATH", group=COMMON, completes="files"),
+        Meta(description="SQLite file with runs, replies and entities, or postgresql://USER@HOST/DATABASE."),
+        Flag(variable="GROUNDSWELL_STORE", metavar="PATH|URL", group=COMMON, completes="files"),
     ] = DEFAULT_STORE
     json: Json = False
     verbose: Annotated[
@@ -62,6 +63,10 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Log requests and retries, and show a traceback with each error."),
         Flag("-v", group=COMMON),
     ] = False
+
+    def __post_init__(self) -> None:
+        """Keep the password of a database out of everything that is printed or stored."""
+        msgspec.structs.force_setattr(self, "store", hide(self.store))
 
 
 class RunFlags(StoreFlags, frozen=True, kw_only=True):

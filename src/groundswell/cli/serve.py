@@ -12,6 +12,7 @@ from groundswell.cli.options import COMMON, DEFAULT_STORE, LIMITS
 from groundswell.cli.targets import find_experiment
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
+from groundswell.store.names import hide
 
 if TYPE_CHECKING:
     from groundswell.web.settings import ServerSettings
@@ -80,8 +81,8 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     store: Annotated[
         str,
-        Meta(description="SQLite file with runs, replies and entities."),
-        Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
+        Meta(description="SQLite file with runs, replies and entities, or postgresql://USER@HOST/DATABASE."),
+        Flag(metavar="PATH|URL", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = DEFAULT_STORE
     verbose: Annotated[
         bool,
@@ -96,7 +97,7 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
         if self.token == "":
             raise SettingsError("--token: must not be empty; leave it out, or give at least 16 random characters")
         return ServerSettings(
-            store=self.store,
+            store=hide(self.store),
             host=self.host,
             port=self.port,
             model=self.model,
@@ -124,7 +125,7 @@ def serve(flags: ServeFlags) -> None:
     left = _unfinished(flags.store)  # counted first: a short run may have ended by the time the server listens
 
     def ready(url: str) -> None:
-        output.say(f"Groundswell listens on {url} (store: {flags.store})")
+        output.say(f"Groundswell listens on {url} (store: {hide(flags.store)})")
         output.say(f"open {url} in a browser for the dashboard; the REST API is described at {url}/docs")
         if left:
             output.say(f"resuming {left} unfinished {'run' if left == 1 else 'runs'}")

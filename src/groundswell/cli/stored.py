@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def opened(path: str) -> Iterator[Store]:
     """An existing store, for reading and short changes. A mistyped path must not create a new one."""
     from groundswell.store.journal import Store
-    from groundswell.store.open import database_path, exists, is_postgres, shown
+    from groundswell.store.names import is_postgres, shown
+    from groundswell.store.open import database_path, exists
 
     if not exists(path):
         place = shown(path) if is_postgres(path) else database_path(path)

@@ -58,6 +58,7 @@ NOT_SMALLER = {
     "busy": "the store is in use",
     "small": "too little of it is free",
     "full": "the disk has no room for a compacted copy",
+    "server": "PostgreSQL frees it by itself",
 }
 """Why a file keeps its free space."""
 

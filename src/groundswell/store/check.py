@@ -1,6 +1,7 @@
 """Checks a store for damage, and copies what is intact into a new one. The old store is never changed.
 
-check_store   `groundswell doctor --store PATH`
+check_store      `groundswell doctor --store PATH`
+check_database   `groundswell doctor --store postgresql://...`
 repair        `groundswell doctor --store PATH --repair NEW`
 """
 
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import sqlalchemy as sa
 
-from groundswell.engine.records import About, Counters
+from groundswell.engine.records import About, Counters, RunRecord
 from groundswell.errors import SettingsError, StoreError, StoreTooNew
 from groundswell.program.request import decode_settlement
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
+from groundswell.store.database import Database
 from groundswell.store.file import store_error
 from groundswell.store.lock import is_held
 from groundswell.store.open import database_path
@@ -42,6 +45,7 @@ class StoreCheck(msgspec.Struct):
     size_bytes: int = 0
     log_bytes: int = 0
     mode: str = ""
+    server: str | None = None
     revision: str | None = None
     runs: int | None = None
     problems: list[str] = []
@@ -159,6 +163,67 @@ def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -
                 f"run {record.title!r} counts {record.counters.settled:,} ended trials, but only {outcomes:,} outcomes "
                 "are stored"
             )
+
+
+def check_database(database: Database) -> StoreCheck:
+    """Check every row of a store on a server, and its settings. It must have the present schema."""
+    found = StoreCheck(revision=REVISION)
+    with database.reading() as connection:
+        found.size_bytes = database.size()
+        found.server, notes = server_notes(connection)
+        found.notes += notes
+        connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")  # rows are streamed within it
+        found.runs = connection.execute(sa.select(sa.func.count(metadata.tables["runs"].c.id))).scalar_one()
+        for table, check in CONTENT.items():
+            bad = [problem for row in _streamed(connection, table) if (problem := problem_of(check, row)) is not None]
+            found.problems += [f"table {table}: {text}" for text in bad[:MOST_NAMED]]
+            if len(bad) > MOST_NAMED:
+                found.problems.append(f"table {table}: {len(bad) - MOST_NAMED:,} more")
+        for what, which in ORPHANS.items():
+            if many := connection.exec_driver_sql(f"SELECT count(*) {which}").scalar_one():
+                found.problems.append(f"{many:,} {what}")
+        for row in list(_streamed(connection, "runs")):
+            if problem_of(run_record, row) is None:
+                _check_run(connection, database, run_record(row), found)
+    return found
+
+
+def server_notes(connection: sa.Connection) -> tuple[str, list[str]]:
+    """The version of a server, and what of its settings endangers a store."""
+    names = ("server_version", "fsync", "full_page_writes", "max_connections")
+    version, fsync, pages, most = (connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names)
+    used = connection.exec_driver_sql("SELECT count(*) FROM pg_stat_activity").scalar_one()
+    notes = [
+        f"{name} is off: a crash of the machine can damage the database"
+        for name, value in (("fsync", fsync), ("full_page_writes", pages))
+        if value == "off"
+    ]
+    if used > 0.8 * int(most):
+        notes.append(f"{used} of {most} connections are in use: raise max_connections, or use fewer processes")
+    return f"PostgreSQL {version}", notes
+
+
+def _streamed(connection: sa.Connection, table: str) -> Iterator[Columns]:
+    query = sa.select(metadata.tables[table])
+    for row in connection.execution_options(yield_per=1_000).execute(query):
+        yield row._asdict()
+
+
+def _check_run(connection: sa.Connection, database: Database, record: RunRecord, found: StoreCheck) -> None:
+    """Find out whether a run lacks outcomes, or was interrupted."""
+    held = database.is_held(record)
+    if record.status == "running" and not held:
+        found.notes.append(
+            f"run {record.title!r} was interrupted: continue it with `groundswell runs resume {record.id}`"
+        )
+    ended = metadata.tables["outcomes"]
+    query = sa.select(sa.func.count()).select_from(ended).where(ended.c.trial.between(*record.span))
+    outcomes = connection.execute(query).scalar_one()
+    if outcomes < record.counters.settled and not held:
+        found.problems.append(
+            f"run {record.title!r} counts {record.counters.settled:,} ended trials, but only {outcomes:,} outcomes are "
+            "stored"
+        )
 
 
 def _check_locks(path: Path, found: StoreCheck) -> None:

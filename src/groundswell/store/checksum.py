@@ -93,15 +93,18 @@ class AskRow(NamedTuple):
         """What the ask ended with."""
         return decode_settlement(self.checked().settlement)
 
+    def sum(self) -> int:
+        """The checksum that covers the row."""
+        seconds = self.seconds.hex() if type(self.seconds) is float else self.seconds  # faster than in decimals
+        return checksum(*(self[:6] if seconds is None else (*self[:5], seconds, self.settlement)))
+
     def checked(self) -> AskRow:
         """The row itself; raises `DecodeError` if it has changed.
 
         A damaged row may have lost its last columns, its checksum among them: SQLite reads NULL for what is not there.
         """
-        seconds = self.seconds.hex() if type(self.seconds) is float else self.seconds  # faster than in decimals
-        covered = self[:6] if seconds is None else (*self[:5], seconds, self.settlement)
         if self.checksum is None:
             msgspec.convert(tuple(self), AskRow)
-        elif self.checksum != checksum(*covered):
+        elif self.checksum != self.sum():
             raise _changed(f"ask {self.path} of trial number {self.trial}")
         return self

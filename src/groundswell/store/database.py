@@ -133,6 +133,14 @@ class Database(ABC):
         """A connection for the writing thread."""
 
     @abstractmethod
+    def insert(self, connection: sa.Connection, into: Insert, flat: list[Any]) -> None:
+        """Insert rows, which lie end to end in one list, in the transaction of a connection."""
+
+    @abstractmethod
+    def numbered(self, connection: sa.Connection) -> None:
+        """Rows of runs were inserted with their numbers: give later runs larger ones."""
+
+    @abstractmethod
     def reader(self) -> Reader:
         """A connection for reading."""
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 
 from groundswell.errors import SettingsError
 from groundswell.store.database import Database
-
-POSTGRES = ("postgresql://", "postgres://")
+from groundswell.store.names import is_postgres, revealed, shown
 
 
 def open_database(store: str | Path) -> Database:
@@ -21,15 +19,10 @@ def open_database(store: str | Path) -> Database:
             )
         from groundswell.store.postgres import PostgresDatabase
 
-        return PostgresDatabase(str(store))
+        return PostgresDatabase(revealed(store))
     from groundswell.store.sqlite import SqliteDatabase
 
     return SqliteDatabase(database_path(store))
-
-
-def is_postgres(store: str | Path) -> bool:
-    """Whether a `--store` value is the URL of a PostgreSQL database, and not a file."""
-    return str(store).startswith(POSTGRES)
 
 
 def database_path(store: str | Path) -> Path:
@@ -50,10 +43,4 @@ def exists(store: str | Path) -> bool:
         return database_path(store).exists()
     from groundswell.store.postgres import has_tables
 
-    return has_tables(str(store))
-
-
-def shown(store: str | Path) -> str:
-    """A `--store` value without its password."""
-    text = re.sub(r"(://[^:/?@]*):[^?]*@", r"\1@", str(store))
-    return re.sub(r"([?&])password=[^&]*&?", r"\1", text).rstrip("?&")
+    return has_tables(revealed(store))

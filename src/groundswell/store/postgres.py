@@ -17,7 +17,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database, Insert, Reader, Refusal
 from groundswell.store.leases import COMMIT, NAME, RECONNECT, SECONDS, TERMINATE, Holder, Lease
-from groundswell.store.open import shown
+from groundswell.store.names import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
 
 log = logging.getLogger("groundswell.store")
@@ -45,6 +45,7 @@ SETTINGS = """
     ) AS wanted (name, without, value) WHERE current_setting(name) = without
 """
 """What was acknowledged is durable, and the locks of a process that is cut off do not last."""
+NUMBERED = "SELECT setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs))"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 
 
@@ -126,6 +127,15 @@ class PostgresDatabase(Database):
 
     def committer(self, inserts: dict[str, Insert]) -> PostgresCommitter:
         return PostgresCommitter(self, inserts)
+
+    def insert(self, connection: sa.Connection, into: Insert, flat: list[Any]) -> None:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        if flat:
+            _Rows(into).write(driver.execute, flat)
+
+    def numbered(self, connection: sa.Connection) -> None:
+        connection.exec_driver_sql(NUMBERED)
 
     def reader(self) -> Reader:
         connection = self.reconnect()

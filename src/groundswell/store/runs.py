@@ -109,7 +109,7 @@ class Runs:
                 )
                 .returning(runs.c.id)
             )
-            _set_checksum(connection, added.scalar_one())
+            set_checksum(connection, added.scalar_one())
         return self.get(uid)
 
     @repeated
@@ -204,7 +204,7 @@ class Runs:
                 sa.update(runs).where(runs.c.id == record.number).values(updated_at=time.time(), **values)
             )
             if checked:
-                _set_checksum(connection, record.number)
+                set_checksum(connection, record.number)
 
     def request_cancel(self, record: RunRecord) -> bool:
         """Record, durably, that a run is to stop. Returns whether a process works on it, which then stops it.
@@ -239,7 +239,7 @@ class Runs:
             marked = _json({**_record(row).options, "deleting": True})
             found = sa.update(runs).where(runs.c.id == record.number)
             connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
-            _set_checksum(connection, record.number)
+            set_checksum(connection, record.number)
 
     @repeated
     def lock(self, record: RunRecord) -> Lock:
@@ -362,7 +362,8 @@ def _json(data: Any) -> str:
     return msgspec.json.encode(data).decode()
 
 
-def _set_checksum(connection: sa.Connection, number: int) -> None:
+def set_checksum(connection: sa.Connection, number: int) -> None:
+    """Compute the checksum of a run again."""
     row = connection.execute(BY_NUMBER, {"number": number}).first()
     if row is not None:
         made = checksum(*(row._mapping[column] for column in CHECKED))
