@@ -52,6 +52,7 @@ bench: $(READY)
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/emulator.py
 	$(BIN)/python bench/cache.py
+	$(BIN)/python bench/store.py
 
 # Compare live requests with the bare HTTP client, the official client and LiteLLM, and measure recovery from faults. About 20 minutes.
 bench-live: $(READY) .venv-peers/.ready

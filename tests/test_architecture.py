@@ -304,7 +304,9 @@ def local_imports(tree: ast.AST) -> Iterator[str]:
 LAZY = {
     ("store.schema", "groundswell.store.migrations"),
     ("compose", "groundswell.store.journal"),
-    ("compose", "groundswell.store.schema"),
+    ("compose", "groundswell.store.open"),
+    ("store.open", "groundswell.store.sqlite"),
+    ("store.open", "groundswell.store.postgres"),
     ("compose", "groundswell.emulator"),
     ("transports.weights", "importlib.metadata"),
     ("engine.stored", "groundswell.stats.rows"),

@@ -24,6 +24,7 @@ from groundswell.providers.accounts.addresses import is_loopback
 from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.providers.application import APPLICATION
 from groundswell.providers.prices import ModelPrices
+from groundswell.store.names import is_postgres, shown
 from groundswell.transports import sentences, weights
 from groundswell.transports.batch import BatchTransport
 from groundswell.transports.live import Live
@@ -353,7 +354,6 @@ def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
 
 def place_of(store: str | Path) -> str | Path:
     """The file of a store, whether it exists or not, as an absolute path; the URL of a PostgreSQL database."""
-    from groundswell.store.names import is_postgres
     from groundswell.store.open import database_path
 
     return str(store) if is_postgres(store) else database_path(store).resolve()
@@ -361,8 +361,6 @@ def place_of(store: str | Path) -> str | Path:
 
 def shown_place(store: str | Path) -> str:
     """The same for people and files: a URL without its password."""
-    from groundswell.store.names import shown
-
     return shown(place_of(store))
 
 

@@ -88,8 +88,12 @@ def test_a_store_that_cannot_be_used_is_a_problem(cli: CommandLine, make: Callab
 
 @pytest.mark.parametrize(
     ("store", "problem"),
-    [("/nowhere/at/all.db", "does not exist"), ("postgresql://x/y", "only SQLite files")],
-    ids=["no folder", "url"],
+    [
+        ("/nowhere/at/all.db", "does not exist"),
+        ("mysql://x/y", "give the path of a SQLite file"),
+        ("postgresql://127.0.0.1:1/y", "cannot be reached"),
+    ],
+    ids=["no folder", "another database", "no server"],
 )
 def test_a_store_that_cannot_be_made_is_a_problem(cli: CommandLine, store: str, problem: str) -> None:
     assert problem in cli.json("doctor", "--store", store, status=1)["problems"][0]

@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,11 +21,14 @@ import groundswell
 from groundswell import Engine, Reply, Request, RunOptions
 from groundswell.cli.app import app
 from groundswell.program.request import Embedding, Fault
+from groundswell.store.copy import copy_store
 from groundswell.store.journal import Store
+from groundswell.store.open import open_database
 from groundswell.testing.batch import ProviderBooks, ScriptedLive
 from groundswell.testing.clock import FakeClock
 from groundswell.testing.provider import ProviderBatches, TwoWays
 from tests.golden.program import DEBATE, NAME, SEED, SPECS, Debates, Rounds, debates, learn, model
+from tests.stores import new_database
 
 STORES = Path(__file__).with_name("stores")
 RELEASE = "0.0.9"
@@ -131,8 +135,8 @@ RECORDED: dict[str, Callable[[Path], object]] = {
 }
 
 
-def load(name: str, folder: Path) -> Path:
-    """A golden store as a database in a folder, with the books of its provider if there are any."""
+def load(name: str, folder: Path, kind: str = "sqlite") -> str | Path:
+    """A golden store as a file in a folder or on a server, with the books of its provider in the folder."""
     store = folder / f"{name}.db"
     connection = sqlite3.connect(store)
     connection.executescript((STORES / f"{name}.sql").read_text())
@@ -141,7 +145,12 @@ def load(name: str, folder: Path) -> Path:
     books = STORES / f"{name}.books.jsonl"
     if books.exists():
         store.with_suffix(".books.jsonl").write_text(books.read_text())
-    return store
+    if kind == "sqlite":
+        return store
+    place = new_database()
+    with closing(open_database(store)) as source, closing(open_database(place)) as target:
+        copy_store(source, target)
+    return place
 
 
 def main(names: list[str]) -> None:

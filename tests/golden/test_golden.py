@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,28 +21,31 @@ from tests.engine.scenario import run_async
 from tests.golden import program as golden
 from tests.golden.make import RECORDED, STORES, Answered, load, provider
 from tests.golden.program import DEBATE, NAME, SEED, SPECS, Debate, Learnt, Rounds, Verdict, learn, model
+from tests.stores import MOSTLY_SQLITE, rows
 
 DRIVEN = ["finished", "unfinished", "checkpoint", "batch", "game", "simulation"]
 OVER = ["script", "finished", "game", "simulation"]
 
 
-def command(store: Path, *arguments: str) -> str:
+@pytest.fixture(params=MOSTLY_SQLITE)
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kind of a store."""
+    found: str = request.param
+    return found
+
+
+def command(store: str | Path, *arguments: str) -> str:
     result = CliRunner().invoke(app, [*arguments, "--store", str(store)])
     assert result.exit_code in (0, 3), result.output
     return result.stdout
 
 
-def recorded(store: Path) -> list[tuple[str, str, str | None]]:
+def recorded(store: str | Path) -> list[tuple[str, str, str | None]]:
     """Key, outcome and fault of every trial, in the order of their start."""
-    connection = sqlite3.connect(store)
-    rows = connection.execute(
-        "SELECT key, body, fault FROM trials JOIN outcomes ON outcomes.trial = trials.id ORDER BY id"
-    ).fetchall()
-    connection.close()
-    return rows
+    return rows(store, "SELECT key, body, fault FROM trials JOIN outcomes ON outcomes.trial = trials.id ORDER BY id")
 
 
-def resumed(store: Path, script: object = model) -> Summary:
+def resumed(store: str | Path, script: object = model) -> Summary:
     async def main() -> Summary:
         async with groundswell.open(store, script=script) as engine:  # type: ignore[arg-type]
             return await engine.resume(NAME)
@@ -67,25 +69,24 @@ def test_there_is_a_store_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_store_is_shown_exported_and_in_order(name: str, tmp_path: Path) -> None:
-    store = load(name, tmp_path)
+def test_a_store_is_shown_exported_and_in_order(name: str, tmp_path: Path, kind: str) -> None:
+    store = load(name, tmp_path, kind)
     assert msgspec.json.decode(command(store, "runs", "list", "--json"))["runs"][0]["name"] == NAME
     shown = msgspec.json.decode(command(store, "runs", "show", NAME, "--json"))
     assert shown["run_id"]
     if name != "batch":
-        trial = sqlite3.connect(store).execute("SELECT key FROM trials ORDER BY id").fetchone()[0]
+        trial = rows(store, "SELECT key FROM trials ORDER BY id")[0][0]
         assert msgspec.json.decode(command(store, "runs", "show", NAME, "--trial", trial, "--json"))["exchanges"]
     out = tmp_path / "trials.csv"
     command(store, "runs", "export", NAME, "--format", "csv", "--output", str(out))
     assert len(out.read_text().splitlines()) > len(recorded(store))
     command(store, "doctor")
-    with sqlite3.connect(store) as reading:
-        assert reading.execute("SELECT count(*) FROM runs WHERE checksum IS NULL").fetchone() == (0,)
+    assert rows(store, "SELECT count(*) FROM runs WHERE checksum IS NULL") == [(0,)]
 
 
 @pytest.mark.parametrize("name", DRIVEN)
-def test_what_was_recorded_is_verified(name: str, tmp_path: Path) -> None:
-    store = load(name, tmp_path)
+def test_what_was_recorded_is_verified(name: str, tmp_path: Path, kind: str) -> None:
+    store = load(name, tmp_path, kind)
     found = msgspec.json.decode(command(store, "runs", "verify", NAME, "--json"))
     assert (found["other_asks"], found["other_results"]) == (0, 0)
     assert found["same"] == len(recorded(store))
@@ -100,10 +101,9 @@ def counts_of_game(analysis: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["finished", "game", "simulation"])
-def test_a_finished_run_gives_its_results_again(name: str, tmp_path: Path) -> None:
-    store = load(name, tmp_path)
-    with sqlite3.connect(store) as reading:
-        [analysis] = reading.execute("SELECT analysis FROM runs").fetchone()
+def test_a_finished_run_gives_its_results_again(name: str, tmp_path: Path, kind: str) -> None:
+    store = load(name, tmp_path, kind)
+    [(analysis,)] = rows(store, "SELECT analysis FROM runs")
     before = recorded(store)
     summary = resumed(store, nobody)
     old, new = msgspec.json.decode(analysis), msgspec.to_builtins(summary.analysis)
@@ -114,15 +114,15 @@ def test_a_finished_run_gives_its_results_again(name: str, tmp_path: Path) -> No
     assert recorded(store) == before
 
 
-def test_a_run_of_groundswells_own_is_scored_again_to_the_same(tmp_path: Path) -> None:
-    store = load("game", tmp_path)
+def test_a_run_of_groundswells_own_is_scored_again_to_the_same(tmp_path: Path, kind: str) -> None:
+    store = load("game", tmp_path, kind)
     before = recorded(store)
     command(store, "runs", "resume", NAME, "--accept-changes", "--json")
     assert recorded(store) == before
 
 
-def test_an_unfinished_run_is_finished(tmp_path: Path) -> None:
-    store = load("unfinished", tmp_path)
+def test_an_unfinished_run_is_finished(tmp_path: Path, kind: str) -> None:
+    store = load("unfinished", tmp_path, kind)
     assert len(recorded(store)) < len(SPECS)
     summary = resumed(store)
     assert (summary.trials.usable, summary.trials.missing) == (2, 1)
@@ -130,8 +130,8 @@ def test_an_unfinished_run_is_finished(tmp_path: Path) -> None:
     assert sorted(recorded(store)) == sorted(recorded(fresh(tmp_path)))
 
 
-def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    store = load("checkpoint", tmp_path)
+def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path, kind: str) -> None:
+    store = load("checkpoint", tmp_path, kind)
     asked: list[Request] = []
 
     def listening(request: Request) -> Answered:
@@ -148,9 +148,9 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert msgspec.convert(summary.analysis, Learnt) == msgspec.convert(run_async(whole()).analysis, Learnt)
 
 
-def test_a_batch_in_flight_is_collected_and_paid_once(tmp_path: Path) -> None:
-    store, clock = load("batch", tmp_path), FakeClock(200.0)
-    router = provider(store, clock)
+def test_a_batch_in_flight_is_collected_and_paid_once(tmp_path: Path, kind: str) -> None:
+    store, clock = load("batch", tmp_path, kind), FakeClock(200.0)
+    router = provider(tmp_path / "batch.db", clock)
 
     async def main() -> Summary:
         held = Store(store)
@@ -160,23 +160,20 @@ def test_a_batch_in_flight_is_collected_and_paid_once(tmp_path: Path) -> None:
 
     summary = clock.run(main())
     assert (summary.trials.usable, summary.asks.resent) == (2, 0)
-    assert set(ProviderBooks(store.with_suffix(".books.jsonl")).paid().values()) == {1}
+    assert set(ProviderBooks(tmp_path / "batch.books.jsonl").paid().values()) == {1}
     assert sorted(recorded(store)) == sorted(recorded(fresh(tmp_path)))
 
 
 # The run of a script, and programs that have changed.
 
 
-def forget_outcomes(store: Path) -> None:
+def forget_outcomes(store: str | Path) -> None:
     """Make every trial unfinished, so that its program runs again from the journal."""
-    connection = sqlite3.connect(store)
-    connection.execute("DELETE FROM outcomes")
-    connection.execute("""UPDATE runs SET status = 'running', counters = '{"planned":3}'""")
-    connection.commit()
-    connection.close()
+    rows(store, "DELETE FROM outcomes")
+    rows(store, """UPDATE runs SET status = 'running', counters = '{"planned":3}'""")
 
 
-def replay(store: Path, program: Program[Debate, Verdict] = DEBATE) -> list[Outcome[Verdict]]:
+def replay(store: str | Path, program: Program[Debate, Verdict] = DEBATE) -> list[Outcome[Verdict]]:
     async def main() -> list[Outcome[Verdict]]:
         async with groundswell.open(store, script=nobody) as engine:
             run = engine.run(NAME, seed=SEED)
@@ -189,18 +186,18 @@ def replay(store: Path, program: Program[Debate, Verdict] = DEBATE) -> list[Outc
 
 
 @pytest.fixture
-def script_store(tmp_path: Path) -> Path:
-    return load("script", tmp_path)
+def script_store(tmp_path: Path, kind: str) -> str | Path:
+    return load("script", tmp_path, kind)
 
 
-def test_a_script_gets_its_results_again(script_store: Path) -> None:
+def test_a_script_gets_its_results_again(script_store: str | Path) -> None:
     expected = recorded(script_store)
     outcomes = replay(script_store)
     assert [outcome.key for outcome in outcomes] == [key for key, _, _ in expected]
     assert recorded(script_store) == expected
 
 
-def test_its_programs_replay_to_the_same_results(script_store: Path) -> None:
+def test_its_programs_replay_to_the_same_results(script_store: str | Path) -> None:
     expected = recorded(script_store)
     forget_outcomes(script_store)
     outcomes = replay(script_store)
@@ -227,12 +224,14 @@ def drifted() -> Iterator[Program[Debate, Verdict]]:
     registry._PROGRAMS[made.id] = DEBATE
 
 
-def test_changed_code_is_refused(script_store: Path, drifted: Program[Debate, Verdict]) -> None:
+def test_changed_code_is_refused(script_store: str | Path, drifted: Program[Debate, Verdict]) -> None:
     with pytest.raises(SourceChanged, match="tests/golden/debate@1"):
         replay(script_store, drifted)
 
 
-def test_a_drifted_program_is_named_with_trial_and_ask(script_store: Path, drifted: Program[Debate, Verdict]) -> None:
+def test_a_drifted_program_is_named_with_trial_and_ask(
+    script_store: str | Path, drifted: Program[Debate, Verdict]
+) -> None:
     key = recorded(script_store)[1][0]
     forget_outcomes(script_store)
     drifted.source = DEBATE.source
@@ -248,11 +247,10 @@ def test_a_drifted_program_is_named_with_trial_and_ask(script_store: Path, drift
 
 
 @pytest.mark.parametrize("name", ["script", "game"])
-def test_a_run_of_an_early_development_version_is_shown_but_not_resumed(name: str, tmp_path: Path) -> None:
-    store = load(name, tmp_path)
-    with sqlite3.connect(store) as writing:  # as such a store is after it was brought up to date
-        writing.execute("UPDATE runs SET location = NULL, release = NULL, checksum = NULL")
-    writing.close()
+def test_a_run_of_an_early_development_version_is_shown_but_not_resumed(name: str, tmp_path: Path, kind: str) -> None:
+    store = load(name, tmp_path, kind)
+    # as such a store is after it was brought up to date
+    rows(store, "UPDATE runs SET location = NULL, release = NULL, checksum = NULL")
     assert NAME in command(store, "runs", "show", NAME)
     for words in (["runs", "resume", NAME], ["runs", "verify", NAME]) if name == "game" else ():
         refused = CliRunner().invoke(app, [*words, "--store", str(store)])

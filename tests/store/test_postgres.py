@@ -503,6 +503,14 @@ def test_a_server_is_set_up_started_and_stopped(tmp_path: Path) -> None:
         local.down()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root uses another account")
+def test_a_folder_that_the_server_cannot_reach_is_named() -> None:
+    with TemporaryDirectory(prefix="gs-") as folder:
+        with pytest.raises(StoreError, match=rf"cannot enter {folder}: give a --folder that it can reach"):
+            LocalServer(Path(folder) / "pg").up()
+        assert os.listdir(folder) == []
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(SettingsError, match="is not empty"):

@@ -243,6 +243,6 @@ def test_stores_are_given_as_paths_or_urls(given: str | Path, path: str) -> None
     assert database_path(given) == Path(path)
 
 
-def test_other_databases_are_not_supported_yet() -> None:
-    with pytest.raises(SettingsError, match="postgresql://x"):
-        database_path("postgresql://x")
+def test_other_databases_are_not_supported() -> None:
+    with pytest.raises(SettingsError, match="--store mysql://u@x: give the path of a SQLite file, or postgresql://"):
+        database_path("mysql://u:p@x")

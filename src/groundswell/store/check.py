@@ -45,11 +45,16 @@ class StoreCheck(msgspec.Struct):
     size_bytes: int = 0
     log_bytes: int = 0
     mode: str = ""
-    server: str | None = None
     revision: str | None = None
     runs: int | None = None
     problems: list[str] = []
     notes: list[str] = []
+
+
+class ServerCheck(StoreCheck):
+    """Result of a check of a store on a server, which it names."""
+
+    server: str = ""
 
 
 def check_store(path: Path) -> StoreCheck:
@@ -165,9 +170,9 @@ def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -
             )
 
 
-def check_database(database: Database) -> StoreCheck:
+def check_database(database: Database) -> ServerCheck:
     """Check every row of a store on a server, and its settings. It must have the present schema."""
-    found = StoreCheck(revision=REVISION)
+    found = ServerCheck(revision=REVISION)
     with database.reading() as connection:
         found.size_bytes = database.size()
         found.server, notes = server_notes(connection)

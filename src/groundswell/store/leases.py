@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 import platform
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import psycopg
@@ -26,10 +27,8 @@ import sqlalchemy as sa
 
 from groundswell.engine.records import RunRecord
 from groundswell.errors import LeaseLost, RunBusy, StoreError
+from groundswell.store.database import Database
 from groundswell.store.schema import holders, leases
-
-if TYPE_CHECKING:
-    from groundswell.store.postgres import PostgresDatabase
 
 SECONDS = 30.0
 """How long a process may be silent before others may take its runs over."""
@@ -53,7 +52,8 @@ CLEAN_UP = (
     f"DELETE FROM holders WHERE expires_at < {NOW} - 86400 AND id NOT IN (SELECT holder FROM leases)",
 )
 
-_now = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
+NOW_THERE = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
+"""The same for SQLAlchemy."""
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -76,8 +76,11 @@ class Process(msgspec.Struct, frozen=True):
 class Holder:
     """This process as a holder, with its heartbeat. It joins when it first locks a run or commits."""
 
-    def __init__(self, database: PostgresDatabase, seconds: float) -> None:
+    def __init__(
+        self, database: Database, connect: Callable[[], psycopg.Connection[Any]], seconds: float = SECONDS
+    ) -> None:
         self._database = database
+        self._connect = connect
         self.seconds = seconds
         self.id = token_hex(8)
         self.epoch = 0
@@ -92,7 +95,7 @@ class Holder:
             if self._thread is not None:
                 return
             process = msgspec.json.encode(this_process()).decode()
-            with self._database.translating(), self._database.connect() as connection:
+            with self._database.translating(), self._connect() as connection:
                 for statement in CLEAN_UP:
                     connection.execute(statement)
                 connection.execute(JOIN, (self.id, self.seconds, process))
@@ -107,7 +110,7 @@ class Holder:
             found = connection.execute(_holder_of(run)).first()
             if found is not None:
                 self._take_over(connection, run, found)
-            connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=_now))
+            connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=NOW_THERE))
         self.runs.add(run.number)
         return Lease(self, run.number)
 
@@ -130,7 +133,7 @@ class Holder:
         connection.exec_driver_sql(TERMINATE, (found.holder,))
         gone = sa.delete(holders).where(holders.c.id == found.holder)
         # This waits for a commit that is under way, which moves the expiry on.
-        removed = connection.execute(gone if ended else gone.where(holders.c.expires_at < _now))
+        removed = connection.execute(gone if ended else gone.where(holders.c.expires_at < NOW_THERE))
         return removed.rowcount > 0
 
     def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
@@ -166,7 +169,7 @@ class Holder:
             return
         self._ending.set()
         self._thread.join()
-        with suppress(psycopg.Error), self._database.connect() as connection:  # else it runs out
+        with suppress(psycopg.Error), self._connect() as connection:  # else it runs out
             connection.execute("DELETE FROM leases WHERE holder = %s", (self.id,))
             connection.execute("DELETE FROM holders WHERE id = %s", (self.id,))
 
@@ -175,7 +178,7 @@ class Holder:
         connection: psycopg.Connection[Any] | None = None
         while not self._ending.wait(self.seconds / BEATS):
             try:
-                connection = connection or self._database.connect()
+                connection = connection or self._connect()
                 connection.execute(BEAT, (self.seconds, self.id))
             except psycopg.Error:
                 if connection is not None:
@@ -199,7 +202,7 @@ class Lease:
 
 def _holder_of(run: RunRecord) -> sa.Select[Any]:
     """The lease of a run: its holder, which process that is, and the seconds until it expires."""
-    columns = leases.c.holder, holders.c.process, (holders.c.expires_at - _now).label("left")
+    columns = leases.c.holder, holders.c.process, (holders.c.expires_at - NOW_THERE).label("left")
     joined = leases.outerjoin(holders, holders.c.id == leases.c.holder)
     return sa.select(*columns).select_from(joined).where(leases.c.run == run.number)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import psycopg
+
 from groundswell.errors import SettingsError, StoreError
 
 USER = NAME = "groundswell"
@@ -71,8 +73,6 @@ class LocalServer:
 
     def up(self) -> str:
         """Start the server, unless it runs; a new one is set up first. Returns its URL."""
-        import psycopg
-
         if not (self.data / "PG_VERSION").is_file():
             self._set_up()
         if self.status.pid is None:
@@ -103,6 +103,13 @@ class LocalServer:
             raise SettingsError(f"{self.folder} is not empty, and has no PostgreSQL server: give another --folder")
         if not self.folder.parent.is_dir():
             raise SettingsError(f"{self.folder}: the folder {self.folder.parent} does not exist")
+        account = _account()
+        closed = [parent for parent in self.folder.parents if account is not None and not _may_enter(account, parent)]
+        if account is not None and closed:
+            raise StoreError(
+                f"PostgreSQL does not run as root, and the account {account.pw_name!r} cannot enter {closed[-1]}: give a "
+                "--folder that it can reach, for example /var/tmp/groundswell-postgres, or start it as an ordinary user"
+            )
         self._own(self.folder)
         made = self._run(
             *("initdb", "-D", str(self.data), "-U", USER, "--encoding=UTF8", "--locale=C"),
@@ -228,6 +235,16 @@ def _is_attached(memory: str) -> bool:
     except OSError:
         return False
     return any(fields[1] == memory and fields[6] != "0" for fields in listed)
+
+
+def _may_enter(account: pwd.struct_passwd, folder: Path) -> bool:
+    """Whether an account may look up names in a folder."""
+    found = folder.stat()
+    if found.st_uid == account.pw_uid:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid == account.pw_gid:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)
 
 
 def _account() -> pwd.struct_passwd | None:

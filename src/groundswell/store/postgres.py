@@ -16,7 +16,7 @@ from psycopg import errors
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database, Insert, Reader, Refusal
-from groundswell.store.leases import COMMIT, NAME, RECONNECT, SECONDS, TERMINATE, Holder, Lease
+from groundswell.store.leases import COMMIT, NAME, NOW, NOW_THERE, RECONNECT, SECONDS, TERMINATE, Holder, Lease
 from groundswell.store.names import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
 
@@ -63,7 +63,7 @@ class PostgresDatabase(Database):
         self._lease = lease
         self._opened = False
         super().__init__(self._engine(poolclass=sa.QueuePool, pool_size=CONNECTIONS, max_overflow=CONNECTIONS))
-        self.holder = Holder(self, lease)
+        self.holder = Holder(self, self.connect, lease)
         try:
             with self.translating():
                 self._bring_up_to_date()
@@ -104,7 +104,7 @@ class PostgresDatabase(Database):
             if run in self.holder.runs:
                 self.holder.check(connection)
             yield connection
-            connection.execute(sa.insert(commits).values(token=token, at=time.time()))
+            connection.execute(sa.insert(commits).values(token=token, at=NOW_THERE))
             try:
                 connection.exec_driver_sql("COMMIT")
             except sa.exc.DBAPIError as error:
@@ -116,11 +116,11 @@ class PostgresDatabase(Database):
 
         While it is under way, the same token cannot be inserted: this waits for it.
         """
-        insert = "INSERT INTO commits (token, at) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        insert = f"INSERT INTO commits (token, at) VALUES (%s, {NOW}) ON CONFLICT DO NOTHING"
         while True:
             try:
                 with self.reconnect() as connection:
-                    return connection.execute(insert, (token, time.time())).rowcount == 0
+                    return connection.execute(insert, (token,)).rowcount == 0
             except psycopg.OperationalError as error:
                 if not _is_lost(error):
                     raise
