@@ -20,7 +20,15 @@ CRASHES: list[tuple[When, int]] = [(when, share) for share in range(1, SHARES + 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("when", "share"), CRASHES)
-@pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
+@pytest.mark.parametrize(
+    ("kind", "schedule", "database"),
+    [
+        *((*way, "sqlite") for way in WAYS),
+        *(pytest.param(*way, "postgres", marks=pytest.mark.slow) for way in WAYS[::3]),
+        *(pytest.param(*way, "postgres", marks=pytest.mark.campaign) for way in WAYS[1:3]),
+    ],
+    indirect=["database"],
+)
 def test_run_survives_a_crash_at_any_commit(
     tmp_path: Path, kind: str, schedule: str, when: When, share: int, database: str
 ) -> None:

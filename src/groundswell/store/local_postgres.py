@@ -107,8 +107,8 @@ class LocalServer:
         closed = [parent for parent in self.folder.parents if account is not None and not _may_enter(account, parent)]
         if account is not None and closed:
             raise StoreError(
-                f"PostgreSQL does not run as root, and the account {account.pw_name!r} cannot enter {closed[-1]}: give a "
-                "--folder that it can reach, for example /var/tmp/groundswell-postgres, or start it as an ordinary user"
+                f"PostgreSQL does not run as root, and the account {account.pw_name!r} cannot enter {closed[-1]}: give "
+                "a --folder that it can reach, such as /var/tmp/groundswell-postgres, or start it as an ordinary user"
             )
         self._own(self.folder)
         made = self._run(
