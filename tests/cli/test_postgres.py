@@ -54,8 +54,9 @@ def test_runs_are_copied_and_checked(tmp_path: Path) -> None:
     again = json.loads(call("store", "copy", file, url, "--json").stdout)
     assert (again["runs"], again["there"]) == ([], ["r"])
     assert "2 of 2 trials are identical" in call("runs", "verify", "r", store=url).stdout
-    found = json.loads(call("doctor", "--json", store=url).stdout)["store"]
-    assert (found["exists"], found["runs"], found["problems"]) == (True, 1, [])
+    checked = json.loads(call("doctor", "--json", store=url).stdout)
+    found = checked["store"]
+    assert (found["exists"], found["runs"], checked["problems"]) == (True, 1, [])
     assert found["server"].startswith("PostgreSQL ")
     assert "give two different stores" in call("store", "copy", url, url, status=1).stderr
     assert "there is no store" in call("store", "copy", str(tmp_path / "no.db"), url, status=1).stderr

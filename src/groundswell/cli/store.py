@@ -39,8 +39,9 @@ def copy(
 ) -> None:
     """Copy runs from one store to another, with everything that they recorded.
 
-    Runs that the other store has already are left out, so that an interrupted copy can be repeated. The first store is
-    not changed. Continue an unfinished run in one of the two only: in both, the rest of it would be paid for twice.
+    Runs that the other store has already are left out, so that an interrupted copy can be repeated. The runs of the
+    first store are not changed. Continue an unfinished run in one of the two only: in both, the rest of it would be
+    paid for twice.
     """
     from groundswell.store.copy import check_different, copy_store
     from groundswell.store.names import hide

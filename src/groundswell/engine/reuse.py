@@ -113,6 +113,12 @@ class Reuse:
         self._lookups -= 1
         if self._closed:
             return
+        try:
+            self._use(missing, found)
+        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+            self._context.abort(error)
+
+    def _use(self, missing: Sequence[tuple[bytes, PendingAsk]], found: Mapping[bytes, Settlement]) -> None:
         for key, pending in missing:
             settlement = found.get(key)
             if settlement is None:

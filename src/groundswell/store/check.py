@@ -318,8 +318,8 @@ CONTENT: dict[str, Callable[[Columns], object]] = {
 ORPHANS = {
     "trials belong to no run": "FROM trials WHERE id >> 32 NOT IN (SELECT id FROM runs)",
     "batches belong to no run": "FROM waves WHERE id >> 32 NOT IN (SELECT id FROM runs)",
-    "outcomes belong to no trial": "FROM outcomes WHERE trial NOT IN (SELECT id FROM trials)",
-    "replies belong to no trial": "FROM asks WHERE trial NOT IN (SELECT id FROM trials)",
+    "outcomes belong to no trial": "FROM outcomes WHERE NOT EXISTS (SELECT 1 FROM trials WHERE id = outcomes.trial)",
+    "replies belong to no trial": "FROM asks WHERE NOT EXISTS (SELECT 1 FROM trials WHERE trials.id = asks.trial)",
 }
 """Rows without the row that they belong to."""
 

@@ -106,7 +106,7 @@ class Changing:
     ) -> Sequence[Document]:
         """The documents of a kind, in the order in which they were added; those `having` these values in their body,
         and containing the text."""
-        query = _columns().where(*_matching(kind, having, text)).order_by(documents.c.number)
+        query = _columns().where(*_matching(kind, having, text)).order_by(documents.c.number, documents.c.id)
         return [_document(row) for row in self._connection.execute(query.limit(limit).offset(offset))]
 
     def count(self, kind: str, *, having: Mapping[str, str] = ANY, text: Text = NO_TEXT) -> int:

@@ -32,6 +32,8 @@ from groundswell.store.schema import holders, leases
 
 SECONDS = 30.0
 """How long a process may be silent before others may take its runs over."""
+AGAIN = 0.5
+"""Seconds until a heartbeat is tried again that failed."""
 BEATS = 3
 """Heartbeats in that time."""
 NOW = "extract(epoch FROM clock_timestamp())"
@@ -39,21 +41,30 @@ RENEW = f"UPDATE holders SET beat_at = {NOW}, expires_at = {NOW} + %s"
 BEAT = f"{RENEW} WHERE id = %s"
 COMMIT = f"WITH held AS ({RENEW}, commits = %s WHERE id = %s AND epoch = %s RETURNING id) SELECT 1 / count(*) FROM held"
 """Fails with a division by zero if the row has gone: the rest of the transaction is sent without waiting for this."""
-JOIN = f"INSERT INTO holders VALUES (%s, 0, 0, {NOW}, {NOW} + %s, %s)"
+JOIN = f"INSERT INTO holders VALUES (%s, 0, 0, {NOW}, {NOW} + %s, %s) ON CONFLICT (id) DO UPDATE SET beat_at = {NOW}"
+"""May be repeated if its answer is lost."""
 NAME = "SELECT set_config('application_name', 'groundswell ' || %s, false)"
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'groundswell ' || %s "
     "AND pid <> pg_backend_pid() AND datname = current_database()"
 )
 """Ends connections on which a holder may have sent half of a commit: it would keep its row locked."""
+LEFT = "greatest(expires_at, extract(epoch FROM pg_postmaster_start_time()) + expires_at - beat_at)"
+"""When a lease ends. After a restart of the server, every holder has the whole time to come back."""
+TERMINATE_EXPIRED = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN holders ON application_name = 'groundswell ' || id "
+    f"WHERE state <> 'idle' AND datname = current_database() AND {LEFT} < {NOW}"
+)
+"""The same for all holders that are silent. What they have not committed, they find out when they go on."""
 RECONNECT = "UPDATE holders SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, commits"
 CLEAN_UP = (
-    f"DELETE FROM commits WHERE at < {NOW} - 86400",
+    f"DELETE FROM commits WHERE abs(at) < {NOW} - 86400",
     f"DELETE FROM holders WHERE expires_at < {NOW} - 86400 AND id NOT IN (SELECT holder FROM leases)",
 )
 
 NOW_THERE = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
 """The same for SQLAlchemy."""
+_ends = sa.literal_column(LEFT, sa.Float)
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -65,8 +76,11 @@ class Process(msgspec.Struct, frozen=True):
     machine: str
 
     def has_ended(self) -> bool:
-        """Whether this is known, because the process was on this machine."""
-        return self.machine == this_process().machine and _started(self.pid) != self.started
+        """Whether this is known, because the process was on this machine, which must be known for certain."""
+        if not self.machine or self.machine != this_process().machine:
+            return False
+        started = _started(self.pid)
+        return not _is_there(self.pid) if started is None else started != self.started
 
     def __str__(self) -> str:
         here = self.machine == this_process().machine
@@ -85,6 +99,9 @@ class Holder:
         self.id = token_hex(8)
         self.epoch = 0
         self.runs: set[int] = set()
+        """The runs that this process has locked."""
+        self._had: set[int] = set()
+        self._is_lost = False
         self._joining = threading.Lock()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -102,16 +119,22 @@ class Holder:
             self._thread = threading.Thread(target=self._beat, name="groundswell-lease", daemon=True)
             self._thread.start()
 
+    def must_hold(self, run: int | None) -> bool:
+        """Whether a change of a run is allowed only while this holder is there. A lost one may not change it again."""
+        return run in self.runs or (self._is_lost and run in self._had)
+
     def lock(self, run: RunRecord) -> Lease:
         """Take a run, from a holder that has ended if need be; raises `RunBusy` if another one has it."""
         self.join()
         with self._database.writing() as connection:
             self.check(connection)
             found = connection.execute(_holder_of(run)).first()
-            if found is not None:
+            if found is not None and not (found.holder == self.id and run.number not in self.runs):
                 self._take_over(connection, run, found)
+            connection.execute(sa.delete(leases).where(leases.c.run == run.number))
             connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=NOW_THERE))
         self.runs.add(run.number)
+        self._had.add(run.number)
         return Lease(self, run.number)
 
     def _take_over(self, connection: sa.Connection, run: RunRecord, found: sa.Row[Any]) -> None:
@@ -133,7 +156,7 @@ class Holder:
         connection.exec_driver_sql(TERMINATE, (found.holder,))
         gone = sa.delete(holders).where(holders.c.id == found.holder)
         # This waits for a commit that is under way, which moves the expiry on.
-        removed = connection.execute(gone if ended else gone.where(holders.c.expires_at < NOW_THERE))
+        removed = connection.execute(gone if ended else gone.where(_ends < NOW_THERE))
         return removed.rowcount > 0
 
     def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
@@ -151,6 +174,7 @@ class Holder:
 
     def lost(self) -> LeaseLost:
         """The error of a process that has lost its runs."""
+        self._is_lost = True
         return LeaseLost(
             f"this process was paused or cut off for more than {self.seconds:.0f} seconds, and another one has taken "
             "over a run of it. Nothing was lost; what this process has not stored is requested again by the other one. "
@@ -158,10 +182,15 @@ class Holder:
         )
 
     def release(self, run: int) -> None:
-        self.runs.discard(run)
+        """Let others have a run. If that cannot be stored, this process can take it again, and others when it ends."""
         mine = sa.delete(leases).where(leases.c.run == run, leases.c.holder == self.id)
-        with suppress(StoreError), self._database.writing() as connection:  # else it runs out
-            connection.execute(mine)
+        try:
+            with self._database.writing(run) as connection:
+                connection.execute(mine)
+        except StoreError:
+            pass
+        finally:
+            self.runs.discard(run)
 
     def close(self) -> None:
         """End the heartbeat, and remove this holder."""
@@ -176,14 +205,17 @@ class Holder:
     def _beat(self) -> None:
         """The thread. A connection that breaks is opened again at the next beat."""
         connection: psycopg.Connection[Any] | None = None
-        while not self._ending.wait(self.seconds / BEATS):
+        usual = wait = self.seconds / BEATS
+        while not self._ending.wait(wait):
             try:
                 connection = connection or self._connect()
                 connection.execute(BEAT, (self.seconds, self.id))
+                connection.execute(TERMINATE_EXPIRED)
+                wait = usual
             except psycopg.Error:
                 if connection is not None:
                     connection.close()
-                connection = None
+                connection, wait = None, min(usual, AGAIN)
         if connection is not None:
             connection.close()
 
@@ -202,7 +234,7 @@ class Lease:
 
 def _holder_of(run: RunRecord) -> sa.Select[Any]:
     """The lease of a run: its holder, which process that is, and the seconds until it expires."""
-    columns = leases.c.holder, holders.c.process, (holders.c.expires_at - NOW_THERE).label("left")
+    columns = leases.c.holder, holders.c.process, (_ends - NOW_THERE).label("left")
     joined = leases.outerjoin(holders, holders.c.id == leases.c.holder)
     return sa.select(*columns).select_from(joined).where(leases.c.run == run.number)
 
@@ -210,31 +242,33 @@ def _holder_of(run: RunRecord) -> sa.Select[Any]:
 @cache
 def this_process() -> Process:
     """This process. `machine` changes when the machine restarts, and is another one in each container."""
-    parts = [platform.node()]
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        with suppress(OSError):
-            parts.append(os.readlink(path) if "/ns/" in path else Path(path).read_text().strip())
     pid = os.getpid()
-    return Process(pid, _started(pid), platform.node(), "/".join(parts))
+    return Process(pid, _started(pid) or "", platform.node(), _machine())
 
 
-def _started(pid: int) -> str:
-    """When a process was started: a later one may get its number. Empty if there is none, or if it has ended."""
+def _machine() -> str:
+    """Empty where it cannot be told from another machine of the same name."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{platform.node()}/{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str | None:
+    """When a process was started: a later one may get its number. Empty if it has ended, None if that is not told."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return _unknown(pid)
+        return None
     return "" if state == "Z" else fields[18]
 
 
-def _unknown(pid: int) -> str:
-    """Where there is no /proc: only whether the process is there."""
-    if Path("/proc/self/stat").exists():
-        return ""
+def _is_there(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return ""
+        return False
     except OSError:
-        pass
-    return "there"
+        return True  # it belongs to somebody else
+    return True

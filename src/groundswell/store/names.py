@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from urllib.parse import unquote
 
 POSTGRES = ("postgresql://", "postgres://")
+SECRET = ("password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret")
 
 _urls: dict[str, str] = {}
 """URLs with a password, by what is shown of them."""
@@ -17,9 +18,21 @@ def is_postgres(store: str | Path) -> bool:
 
 
 def shown(store: str | Path) -> str:
-    """A `--store` value without its password."""
-    text = re.sub(r"(://[^:/?@]*):[^?]*@", r"\1@", str(store))
-    return re.sub(r"([?&])password=[^&]*&?", r"\1", text).rstrip("?&")
+    """A `--store` value without its password. Of a URL that makes no sense, only the scheme is shown."""
+    scheme, mark, rest = str(store).partition("://")
+    if not mark:
+        return scheme
+    place, question, query = rest, "", ""
+    user, at, host = rest.partition("@")
+    if at and "/" not in user:
+        user, place = user.partition(":")[0] + at, host
+    else:
+        user = ""
+    place, question, query = place.partition("?")
+    if "@" in place:
+        return f"{scheme}://..."
+    kept = [part for part in query.split("&") if unquote(part.partition("=")[0]) not in SECRET]
+    return f"{scheme}://{user}{place}" + (question + "&".join(kept) if any(kept) else "")
 
 
 def hide(store: str) -> str:

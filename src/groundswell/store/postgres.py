@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from secrets import token_hex
 from typing import Any
 
@@ -16,7 +17,18 @@ from psycopg import errors
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database, Insert, Reader, Refusal
-from groundswell.store.leases import COMMIT, NAME, NOW, NOW_THERE, RECONNECT, SECONDS, TERMINATE, Holder, Lease
+from groundswell.store.leases import (
+    COMMIT,
+    NAME,
+    NOW,
+    NOW_THERE,
+    RECONNECT,
+    SECONDS,
+    TERMINATE,
+    TERMINATE_EXPIRED,
+    Holder,
+    Lease,
+)
 from groundswell.store.names import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
 
@@ -28,6 +40,8 @@ CONNECTIONS = 8
 PATIENCE = 300.0
 """Seconds to wait for a server that has gone away, for example because it restarts."""
 WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
+LOST = ("25P03", "25P04", "57P01", "57P02", "57P03", "57P05")
+"""Codes of errors that end a connection."""
 OURS = 0x67726F756E64
 """The number of the lock for transactions that are made one at a time."""
 DEFAULTS = {
@@ -36,15 +50,22 @@ DEFAULTS = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
 }
 SETTINGS = """
     SELECT set_config(name, value, false) FROM (VALUES
         ('synchronous_commit', 'off', 'on'),
         ('idle_in_transaction_session_timeout', '0', %s || 's'),
-        ('tcp_keepalives_idle', '0', '30'), ('tcp_keepalives_interval', '0', '10')
-    ) AS wanted (name, without, value) WHERE current_setting(name) = without
+        ('tcp_keepalives_idle', NULL, '30'), ('tcp_keepalives_interval', NULL, '10'),
+        ('lock_timeout', '0', %s || 's')
+    ) AS wanted (name, without, value) WHERE without IS NULL OR current_setting(name) = without
 """
 """What was acknowledged is durable, and the locks of a process that is cut off do not last."""
+WAS_COMMITTED = (
+    f"INSERT INTO commits (token, at) VALUES (%s, -{NOW}) ON CONFLICT (token) DO UPDATE SET token = excluded.token "
+    "RETURNING at"
+)
+"""The time is negative if the row is that of an earlier question."""
 NUMBERED = "SELECT setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs))"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 
@@ -80,7 +101,7 @@ class PostgresDatabase(Database):
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, without waiting for a server that is not there."""
         connection: psycopg.Connection[Any] = psycopg.connect(**self._options, autocommit=True)
-        connection.execute(SETTINGS, (str(self._lease),))
+        connection.execute(SETTINGS, (str(self._lease), str(2 * self._lease)))
         return connection
 
     def reconnect(self) -> psycopg.Connection[Any]:
@@ -99,9 +120,10 @@ class PostgresDatabase(Database):
     def writing(self, run: int | None = None) -> Iterator[sa.Connection]:
         with self.reading() as connection:
             token = token_hex(16)
+            connection.exec_driver_sql(TERMINATE_EXPIRED)  # a process that was paused in a commit would block this one
             connection.exec_driver_sql("BEGIN")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OURS})")
-            if run in self.holder.runs:
+            if self.holder.must_hold(run):
                 self.holder.check(connection)
             yield connection
             connection.execute(sa.insert(commits).values(token=token, at=NOW_THERE))
@@ -116,11 +138,11 @@ class PostgresDatabase(Database):
 
         While it is under way, the same token cannot be inserted: this waits for it.
         """
-        insert = f"INSERT INTO commits (token, at) VALUES (%s, {NOW}) ON CONFLICT DO NOTHING"
         while True:
             try:
                 with self.reconnect() as connection:
-                    return connection.execute(insert, (token,)).rowcount == 0
+                    found = connection.execute(WAS_COMMITTED, (token,)).fetchone()
+                return found is not None and bool(found[0] > 0)
             except psycopg.OperationalError as error:
                 if not _is_lost(error):
                     raise
@@ -206,7 +228,11 @@ class PostgresCommitter:
             try:
                 self._send(batch)
                 return
-            except psycopg.OperationalError as error:
+            except (errors.DeadlockDetected, errors.LockNotAvailable):  # with another commit; nothing was made of this
+                self._connection.execute("ROLLBACK")
+                self._connection.execute(TERMINATE_EXPIRED)
+                continue
+            except (psycopg.OperationalError, psycopg.InternalError) as error:
                 if not _is_lost(error):
                     raise
             if self._find_out():
@@ -268,7 +294,7 @@ class _Rows:
         columns = insert.columns
         types = [insert.table.c[column].type.compile(dialect=_dialect) for column in columns]
         self._width = len(columns)
-        self._key = _key_of(insert)
+        self._existing = insert.existing
         given = ", ".join(f"%s::{type_}[]" for type_ in types)
         names = ", ".join(f'"{column}"' for column in columns)
         self._statement = f"INSERT INTO {insert.table.name} ({names}) SELECT * FROM unnest({given})"
@@ -281,22 +307,22 @@ class _Rows:
     def write(self, run: Any, flat: list[Any]) -> None:
         """Insert rows that lie end to end in one flat list."""
         columns = [flat[at :: self._width] for at in range(self._width)]
-        if self._key is not None and len(set(columns[self._key])) < len(columns[self._key]):
-            columns = _latest(columns, self._key)
+        if self._existing == "replace" and len(set(columns[0])) < len(columns[0]):
+            columns = _latest(columns)
+        elif self._existing == "keep":  # in one order, so that commits of the same keys do not wait for each other
+            columns = [list(column) for column in zip(*sorted(zip(*columns, strict=True), key=_first), strict=True)]
         run(self._statement, [_array(column) for column in columns])
 
 
 _dialect = sa.create_engine("postgresql+psycopg://").dialect
 
 
-def _key_of(insert: Insert) -> int | None:
-    """The column that must not have the same value twice in one statement."""
-    return 0 if insert.existing == "replace" else None
+_first = itemgetter(0)
 
 
-def _latest(columns: list[list[Any]], key: int) -> list[list[Any]]:
-    """Only the last of the rows with the same key."""
-    rows = {row[key]: row for row in zip(*columns, strict=True)}
+def _latest(columns: list[list[Any]]) -> list[list[Any]]:
+    """Only the last of the rows with the same key, which is in the first column."""
+    rows = {row[0]: row for row in zip(*columns, strict=True)}
     return [list(column) for column in zip(*rows.values(), strict=True)]
 
 
@@ -312,9 +338,9 @@ def _array(values: list[Any]) -> str:
 def _element(value: Any) -> str:
     if value is None:
         return "NULL"
-    if type(value) is str:
+    if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if type(value) is bytes:
+    if isinstance(value, bytes):
         return f'"\\\\x{value.hex()}"'
     return str(value)
 
@@ -322,8 +348,8 @@ def _element(value: Any) -> str:
 def _options(url: str) -> dict[str, Any]:
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise SettingsError(f"--store {shown(url)}: {_first_line(error)}") from None
+    except psycopg.ProgrammingError:  # its message may quote the password
+        raise SettingsError(f"--store {shown(url)}: is not a valid URL of a PostgreSQL database") from None
     return {**DEFAULTS, **given}
 
 
@@ -347,10 +373,10 @@ def _patiently(connect: Any, patience: float, name: str) -> Any:
 
 def _is_lost(error: BaseException | None) -> bool:
     """Whether the connection broke, or could not be made. Errors of statements have a code, except a few of these."""
-    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | psycopg.InternalError):
         return False
     code = error.sqlstate or ""
-    return not code or code.startswith("08") or code in ("57P01", "57P02", "57P03", "57P05")
+    return (not code and not isinstance(error, psycopg.InternalError)) or code.startswith("08") or code in LOST
 
 
 def postgres_error(error: Exception, name: str) -> StoreError:
@@ -362,6 +388,8 @@ def postgres_error(error: Exception, name: str) -> StoreError:
     if _is_lost(error):
         return _unreachable(said, name)
     match error:
+        case errors.LockNotAvailable():
+            return ConnectionLost(f"{name}: another process is changing the same rows, and does not end: try again")
         case errors.DiskFull():
             return StoreFull(f"no space left for {name} ({said}): free some and resume. Everything committed is safe")
         case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():

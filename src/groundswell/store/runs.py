@@ -159,6 +159,8 @@ class Runs:
         `text` is part of a name, id or driver. `statuses` are those in the store: a killed run has the status running.
         """
         matches: Any = [sa.true()]
+        if "\0" in text:
+            return [], 0
         if text:
             within = [column.icontains(text, autoescape=True) for column in (runs.c.name, runs.c.uid, runs.c.driver)]
             matches.append(sa.or_(*within))
@@ -206,6 +208,7 @@ class Runs:
             if checked:
                 set_checksum(connection, record.number)
 
+    @repeated
     def request_cancel(self, record: RunRecord) -> bool:
         """Record, durably, that a run is to stop. Returns whether a process works on it, which then stops it.
 
@@ -219,12 +222,13 @@ class Runs:
         try:
             unfinished = sa.update(runs).where(runs.c.id == record.number, runs.c.status.in_(UNFINISHED))
             why = sa.case((runs.c.status == "pending", "it was cancelled before it began"), else_="it was cancelled")
-            with self._write() as connection:
+            with self._write(record) as connection:
                 connection.execute(unfinished.values(status="stopped", error=why, updated_at=time.time()))
         finally:
             lock.release()
         return False
 
+    @repeated
     def request_delete(self, record: RunRecord) -> None:
         """Record, durably, that a run is to stop and to be deleted. Nobody goes on with it after that."""
         unfinished = sa.select(runs.c.name, runs.c.uid).where(runs.c.parent == record.id, runs.c.status != "completed")

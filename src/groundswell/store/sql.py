@@ -60,11 +60,14 @@ def _(element: _Field, compiler: Any, **options: Any) -> str:
     return f"json_extract({column}, {path})"
 
 
-@compiles(_Field, "postgresql")
+@compiles(_Field, "postgresql")  # which cannot read an object with an escaped NUL character anywhere in it
 def _(element: _Field, compiler: Any, **options: Any) -> str:
     column, _path, *names = list(element.clauses)
     given = ", ".join(compiler.process(each, **options) for each in names)
-    return f"json_extract_path_text(CAST({compiler.process(column, **options)} AS JSON), {given})"
+    text = compiler.process(column, **options)
+    plain = f"regexp_replace({text}, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000', '\\1', 'g')"
+    readable = f"CASE WHEN strpos({text}, '\\u0000') > 0 THEN {plain} ELSE {text} END"
+    return f"json_extract_path_text(CAST({readable} AS JSON), {given})"
 
 
 @compiles(_Octets, "sqlite")

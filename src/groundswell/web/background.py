@@ -27,7 +27,7 @@ from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
 from groundswell.engine.ports import LoopClock
 from groundswell.engine.records import EndpointFigures, RunRecord
-from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
+from groundswell.errors import GroundswellError, LeaseLost, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.fork import create_fork
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
@@ -313,6 +313,9 @@ class Background:
                 return
             await self.engine.resume(id_, accept_changes=accept_changes, unless_cancelled=True)
         except RunBusy:
+            self._elsewhere.add(id_)
+        except LeaseLost as error:  # the run belongs to somebody else now
+            log.error("run %s: %s", id_, error)
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the error is recorded in the run
             self._write_down(id_, error)
