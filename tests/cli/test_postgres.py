@@ -58,9 +58,9 @@ def test_runs_are_copied_and_checked(tmp_path: Path) -> None:
     found = checked["store"]
     assert (found["exists"], found["runs"], checked["problems"]) == (True, 1, [])
     assert found["server"].startswith("PostgreSQL ")
-    assert "give two different stores" in call("store", "copy", url, url, status=1).stderr
+    assert "give two different stores" in call("store", "copy", url, url, status=2).stderr
     assert "there is no store" in call("store", "copy", str(tmp_path / "no.db"), url, status=1).stderr
-    assert "works on SQLite files" in call("doctor", "--repair", "x.db", store=url, status=1).stderr
+    assert "works on SQLite files" in call("doctor", "--repair", "x.db", store=url, status=2).stderr
 
 
 def test_a_password_is_used_but_never_printed(tmp_path: Path) -> None:
