@@ -32,6 +32,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_the_local_server_from_setup_to_its_end(folder: Path) -> None:
     place = str(folder / "pg")
     assert "there is no PostgreSQL server" in call("postgres", "status", "--folder", place, status=1).stdout

@@ -9,10 +9,10 @@ import pytest
 
 from groundswell.store.database import Database
 from groundswell.store.open import open_database
-from tests.stores import BOTH, new_store
+from tests.stores import MOSTLY_SQLITE, new_store
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=MOSTLY_SQLITE)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
     """What `--store` takes."""
     return new_store(request.param, tmp_path)

@@ -183,6 +183,7 @@ def test_a_run_waits_for_a_server_that_is_killed_or_restarted(own_server: LocalS
     check(own_server.url, model, found)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_come_back_ends_the_run(own_server: LocalServer) -> None:
     async def main() -> None:
         store = Store(PostgresDatabase(own_server.url, patience=0.5, lease=0.5))
@@ -235,6 +236,7 @@ def slow_run(url: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_process_that_was_paused_beyond_its_lease_writes_nothing_more(url: str) -> None:
     """Another one takes its run over, and finishes it; then the first one goes on, and must fail."""
     with slow_run(url) as process:
@@ -261,6 +263,7 @@ def test_a_process_that_was_paused_beyond_its_lease_writes_nothing_more(url: str
     assert rows(url, "SELECT status, error FROM runs") == [("completed", None)]
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_replaced_at_once(url: str) -> None:
     with slow_run(url) as process:
         process.kill()
@@ -355,6 +358,7 @@ def test_a_process_that_is_paused_in_the_middle_of_a_commit_does_not_block_other
         assert stuck.broken
 
 
+@pytest.mark.slow
 def test_commits_of_the_same_cached_replies_do_not_end_a_run(url: str) -> None:
     """Two processes store the same keys in opposite orders."""
     keys = [number.to_bytes(16) for number in range(200)]
@@ -402,6 +406,7 @@ def test_a_holder_that_nobody_replaced_goes_on_after_its_lease(url: str) -> None
         assert not store.runs.is_held(record)
 
 
+@pytest.mark.slow
 def test_a_heartbeat_keeps_a_lease(url: str) -> None:
     with opened(url, lease=0.6) as first, opened(url) as second:
         record = first.runs.create("r", 0)
@@ -483,6 +488,7 @@ def test_a_newer_store_is_refused(url: str) -> None:
         open_database(url)
 
 
+@pytest.mark.slow
 def test_many_may_create_a_store_at_once() -> None:
     url = new_database()
     rows(url, "DROP SCHEMA public CASCADE")
@@ -583,6 +589,7 @@ def test_the_last_of_rows_with_the_same_key_wins(url: str) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_server_is_set_up_started_and_stopped(tmp_path: Path) -> None:
     with TemporaryDirectory(prefix="gs-") as folder:
         Path(folder).chmod(0o755)

@@ -216,7 +216,7 @@ def test_a_store_of_somebody_else_runs_no_code_when_a_server_takes_up_its_runs(t
 
 
 def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path) -> None:
-    background = Background(lambda: compose.open("postgres://nowhere"), running=1, waiting=1)
+    background = Background(lambda: compose.open("mysql://nowhere"), running=1, waiting=1)
     with pytest.raises(SettingsError, match="--store"):
         background.start()
 
