@@ -86,7 +86,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
         (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "there is no scripted model with this name"),
         (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider or account 'elsewhere'"),
         (["run", DRIVER, "--store", "/nowhere/at/all.db"], 1, "the folder /nowhere/at does not exist"),
-        (["run", DRIVER, "--store", "postgresql://x/y"], 2, "only SQLite files"),
+        (["run", DRIVER, "--store", "mysql://x/y"], 2, "give the path of a SQLite file"),
     ],
     ids=lambda value: " ".join(value[2:]) or value[1] if isinstance(value, list) else None,
 )
