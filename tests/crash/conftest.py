@@ -12,7 +12,7 @@ from tests.crash import batch_scene
 from tests.crash.batch_experiment import Settings
 from tests.crash.batch_scene import Provider, Scene, Staged
 from tests.crash.nursery import Nursery
-from tests.stores import MOSTLY_SQLITE, new_store
+from tests.stores import new_store
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +45,9 @@ def staged(tmp_path: Path, provider: Provider, nursery: Nursery, database: str) 
     return stage
 
 
-@pytest.fixture(params=MOSTLY_SQLITE)
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.campaign)])
 def database(request: pytest.FixtureRequest) -> str:
-    """The kind of a store."""
+    """The kind of a store. Most of what can go wrong is independent of it: a few modules have both in `make test-all`."""
     kind: str = request.param
     return kind
 

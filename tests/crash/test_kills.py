@@ -13,6 +13,14 @@ from groundswell.testing.crash import When
 from tests.crash import experiment
 from tests.crash.scene import Scene
 from tests.crash.test_every_commit import WAYS
+from tests.stores import MOSTLY_SQLITE
+
+
+@pytest.fixture(params=MOSTLY_SQLITE)
+def database(request: pytest.FixtureRequest) -> str:
+    """The kind of a store."""
+    kind: str = request.param
+    return kind
 
 
 def start(scene: Scene, commit: int = 0, when: When = "before") -> subprocess.Popen[bytes]:

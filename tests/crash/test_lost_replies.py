@@ -19,8 +19,16 @@ from groundswell.testing.crash import CrashingStore, CrashPoint
 from groundswell.transports.scripted import Scripted
 from tests.engine.scenario import counters, run_async
 from tests.engine.stage import said
+from tests.stores import MOSTLY_SQLITE
 
 T = TypeVar("T")
+
+
+@pytest.fixture(params=MOSTLY_SQLITE)
+def database(request: pytest.FixtureRequest) -> str:
+    """The kind of a store."""
+    kind: str = request.param
+    return kind
 
 
 def price(model: str, usage: Usage, transport: str) -> float:
