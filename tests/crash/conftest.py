@@ -47,7 +47,7 @@ def staged(tmp_path: Path, provider: Provider, nursery: Nursery, database: str) 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.campaign)])
 def database(request: pytest.FixtureRequest) -> str:
-    """The kind of a store. Most of what can go wrong does not depend on it: few modules have both in `make test-all`."""
+    """The kind of a store. Most of what can go wrong does not depend on it: few modules test both in test-all."""
     kind: str = request.param
     return kind
 
