@@ -26,6 +26,8 @@ PROJECT = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["pro
 DECLARED = {extra: needs for extra, needs in PROJECT["optional-dependencies"].items() if extra not in ("all", "dev")}
 BRIDGES = ("gepa", "dspy", "mlflow", "wandb")
 """Extras for users of other packages, which have these. They are not part of `all`."""
+APART = (*BRIDGES, "postgres-local")
+"""The latter is large, and only for those who have no server."""
 PACKAGES = sorted({package for packages in EXTRAS.values() for package in packages})
 
 
@@ -63,7 +65,7 @@ def test_every_extra_is_known_and_used() -> None:
     unused = set(PACKAGES) - used
     assert unused <= {"tensorboard"}  # which is imported by torch
     assert PROJECT["optional-dependencies"]["all"] == [
-        f"groundswell[{','.join(extra for extra in DECLARED if extra not in BRIDGES)}]"
+        f"groundswell[{','.join(extra for extra in DECLARED if extra not in APART)}]"
     ]
 
 
