@@ -6,7 +6,7 @@ same machine, with its usual settings: every commit is synced to the disk in bot
   run       CPU and time per request of a run with a scripted model that answers at once, on each store; for PostgreSQL
             also the CPU of the server
   commit    rows per second through the group-committing journal, in groups of 300 requests
-  growth    CPU per request at 1,000,000 trials relative to 10,000 trials; peak memory of the process
+  growth    CPU per request at 1,000,000 trials relative to 10,000 trials; peak memory of the process; disk space
   share     time to find 10,000 cached replies of another run
 """
 
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from engine import GROUP, TURNS, answer, run_trials, talk, tune
 from groundswell.program.request import Reply, encode_settlement
 from groundswell.store.journal import Store
 from groundswell.store.local_postgres import LocalServer
+from groundswell.store.open import open_database
 from groundswell.transports.scripted import Scripted
 
 OUT = Path(__file__).parent / "out"
@@ -94,6 +96,12 @@ def server_cpu(server: LocalServer) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def size_of(store: str) -> int:
+    """The bytes of a store. Those that an empty one has are few."""
+    with closing(open_database(store)) as database:
+        return database.size()
+
+
 def measure(step: str, store: str, count: int, server: LocalServer | None = None) -> dict[str, float]:
     """Run one step in a separate process."""
     before = 0.0 if server is None else server_cpu(server)
@@ -103,8 +111,9 @@ def measure(step: str, store: str, count: int, server: LocalServer | None = None
         stdout=subprocess.PIPE,
     )
     result: dict[str, float] = json.loads(done.stdout)
+    requests = count * {"run": TURNS, "commit": 1, "share": 2 * TURNS}[step]
+    result["bytes"] = size_of(store) / requests
     if server is not None:
-        requests = count * {"run": TURNS, "commit": 1, "share": 2 * TURNS}[step]
         result["server_us"] = (server_cpu(server) - before) / requests * 1e6
     kind = "sqlite" if server is None else "postgres"
     print(f"  {step:7} {kind:9} {count:>9,}  " + "  ".join(f"{key} {value:,.1f}" for key, value in result.items()))
@@ -175,6 +184,8 @@ def report(folder: Path, server: LocalServer, large: int) -> None:
         "time per cached reply, PostgreSQL over SQLite": round(share[1]["second_us"] / share[0]["second_us"], 2),
         f"CPU per request at {large:,} trials over {small:,}, SQLite": round(many[0]["cpu_us"] / one["cpu_us"], 2),
         f"CPU per request at {large:,} trials over {small:,}, PostgreSQL": round(many[1]["cpu_us"] / two["cpu_us"], 2),
+        "bytes of disk space per request, SQLite": round(many[0]["bytes"]),
+        "bytes of disk space per request, PostgreSQL": round(many[1]["bytes"]),
         "peak memory, SQLite, MB": round(many[0]["peak_mb"]),
         "peak memory, PostgreSQL, MB": round(many[1]["peak_mb"]),
     }

@@ -232,15 +232,6 @@ def test_numbers_that_would_hang_a_run_are_refused(store: Path) -> None:
         groundswell.open(store, max_concurrent=0)
 
 
-def test_a_key_that_cannot_be_stored_is_refused(store: Path) -> None:
-    async def main() -> None:
-        async with groundswell.open(store, script=lambda request: "x") as engine:
-            await engine.run("attacks").submit(one, "a", key=HALF)
-
-    with pytest.raises(SettingsError, match="valid Unicode"):
-        run_async(soon(main()))
-
-
 @program("attacks/foreign")
 async def foreign(trial: Trial, spec: str) -> None:
     await asyncio.sleep(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,13 @@ def test_odd_text_makes_one_trial_missing(store: Path, made: Any, script: Any, w
     assert [outcome.fault for outcome in run_async(main())] == [outcome.fault for outcome in found]
 
 
-def test_a_key_that_cannot_be_written_is_refused(store: Path) -> None:
+@pytest.mark.parametrize("key", ["\udc80", "a\0b", ""], ids=["surrogate", "NUL", "empty"])
+def test_a_key_that_cannot_be_written_is_refused(store: Path, key: str) -> None:
     async def main() -> None:
         async with groundswell.open(store, script=echo) as engine:
             run = engine.run("story")
-            with pytest.raises(SettingsError, match=r"trial key '\\udc80'"):
-                await run.submit(one, "a", key="\udc80")
+            with pytest.raises(SettingsError, match=re.escape(f"trial key {key!r}: must be valid")):
+                await run.submit(one, "a", key=key)
             assert (await run.submit(one, "a", key="fine")).result == "a!"
 
     run_async(main())

@@ -21,10 +21,8 @@ class Cutter:
         self._server = f"{parse_qs(urlsplit(url).query)['host'][0]}/{SOCKET}"
         self.url = f"{url.partition('?')[0]}?host={folder}"
         self.cuts = 0
-        self._when: When | None = None
-        self._wanted = b""
-        self._every: int | None = None
-        self._left = 1
+        self._plans: list[tuple[When, bytes, int | None]] = []
+        self._seen = 0
         self._held: list[tuple[socket.socket, bytes]] = []
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX)
@@ -33,10 +31,17 @@ class Cutter:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, when: When, wanted: bytes = b"COMMIT", every: int | None = None) -> None:
-        """Break the connection that sends this the next time, or break one every so many times."""
+        """Break the connection that sends this the next time, or break one every so many times.
+
+        What is planned later begins when everything before it has happened.
+        """
         with self._lock:
-            self._when, self._wanted, self._every = when, wanted, every
-            self._left = every or 1
+            self._plans.append((when, wanted, every))
+
+    @property
+    def left(self) -> int:
+        """How many plans have not happened yet."""
+        return len(self._plans)
 
     def close(self) -> None:
         self.deliver()
@@ -48,7 +53,7 @@ class Cutter:
                 client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._server)
-                if self._when != "stale":
+                if not any(when == "stale" for when, _, _ in self._plans):
                     self.deliver()
                 threading.Thread(target=self._from_client, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._pass_on, args=(server, client), daemon=True).start()
@@ -76,15 +81,14 @@ class Cutter:
 
     def _armed(self, data: bytes) -> When | None:
         with self._lock:
-            if self._when is None or self._wanted not in data:
+            if not self._plans or self._plans[0][1] not in data:
                 return None
-            self._left -= 1
-            if self._left:
+            when, _, every = self._plans[0]
+            self._seen += 1
+            if every is None:
+                self._plans.pop(0)
+            elif self._seen % every:
                 return None
-            when = self._when
-            if self._every is None:
-                self._when = None
-            self._left = self._every or 1
             self.cuts += 1
             return when
 

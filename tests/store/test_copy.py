@@ -15,7 +15,7 @@ from groundswell.engine.ports import Journal
 from groundswell.engine.records import AskId
 from groundswell.errors import RunBusy, RunError, StoreCorrupt
 from groundswell.program.request import Chat
-from groundswell.store.check import check_database, check_store
+from groundswell.store.check import check_server, check_store
 from groundswell.store.copy import Copied, copy_store
 from groundswell.store.database import Database
 from groundswell.store.journal import Store
@@ -61,8 +61,7 @@ class Pair:
         """What a check of the second store finds."""
         if isinstance(self.second, Path):
             return check_store(self.second).problems
-        with closing(open_database(self.second)) as database:
-            return check_database(database).problems
+        return check_server(self.second).problems
 
 
 @pytest.fixture(params=WAYS)

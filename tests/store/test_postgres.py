@@ -25,6 +25,7 @@ from groundswell import Engine, Request, RunOptions, Trial, program
 from groundswell.compose import OneWay
 from groundswell.engine.ports import LoopClock
 from groundswell.engine.records import AskId
+from groundswell.engine.reuse import Reuse
 from groundswell.errors import (
     LeaseLost,
     RunBusy,
@@ -35,6 +36,7 @@ from groundswell.errors import (
     StoreTooNew,
 )
 from groundswell.program.request import Chat, Reply, Usage, encode_settlement
+from groundswell.store.check import check_server
 from groundswell.store.journal import Store
 from groundswell.store.leases import NAME, Process, this_process
 from groundswell.store.local_postgres import LocalServer, Status
@@ -143,6 +145,45 @@ def test_a_change_of_a_run_whose_answer_is_lost_is_made_once(url: str, when: Whe
     assert rows(url, "SELECT id FROM documents ORDER BY number") == [("0",), ("1",), ("2",)]
 
 
+@pytest.mark.parametrize("first", ["before", "after", "late"])
+@pytest.mark.parametrize("then", ["before", "after"])
+def test_the_question_whether_a_commit_was_made_may_be_lost_too(url: str, first: When, then: When) -> None:
+    with TemporaryDirectory() as folder:
+        cutter = Cutter(Path(folder), url)
+        for text in (b"after <first 3>", b"after <first 17>", b"after <first 30>"):
+            cutter.cut(first, text)
+            cutter.cut(then, b"epoch = epoch + 1")
+            cutter.cut(then, b"epoch = epoch + 1")
+        model = Model()
+        found = asyncio.run(session(Store(PostgresDatabase(cutter.url)), model))
+        assert cutter.left == 0
+        with opened(cutter.url) as store:
+            cutter.cut(first)
+            cutter.cut(then, b"excluded.token")
+            cutter.cut(then, b"excluded.token")
+            store.runs.create("other", 0)
+        assert cutter.left == 0
+        cutter.close()
+    assert rows(url, "SELECT name FROM runs ORDER BY id") == [("r",), ("other",)]
+    rows(url, "DELETE FROM runs WHERE name = 'other'")
+    check(url, model, found)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_whose_first_lock_is_cut_off_has_it_once(url: str, when: When) -> None:
+    with TemporaryDirectory() as folder:
+        cutter = Cutter(Path(folder), url)
+        with opened(cutter.url) as store:
+            record = store.runs.create("r", 0)
+            cutter.cut(when, b"INSERT INTO holders")
+            cutter.cut(when)
+            store.runs.lock(record)
+            assert cutter.left == 0
+            assert len(rows(url, "SELECT * FROM holders")) == len(rows(url, "SELECT * FROM leases")) == 1
+        cutter.close()
+    assert rows(url, "SELECT * FROM holders") == []
+
+
 @pytest.fixture
 def own_server() -> Iterator[LocalServer]:
     """A server that a test may kill."""
@@ -191,8 +232,15 @@ def test_a_server_that_does_not_come_back_ends_the_run(own_server: LocalServer) 
 
     with pytest.raises(StoreError, match="cannot be reached"):
         asyncio.run(main())
-    own_server.up()
-    time.sleep(1.0)  # until the lease ends, which the restart has extended
+    with psycopg.connect(own_server.up()) as connection:
+        connection.execute("UPDATE holders SET process = replace(process, '/', '//'), expires_at = beat_at + 2")
+    with opened(own_server.url) as store:
+        record = store.runs.get("r")
+        assert store.runs.is_held(record)  # although its lease ended while the server was away
+        until = time.monotonic() + PATIENCE
+        while store.runs.is_held(record):
+            assert time.monotonic() < until
+            time.sleep(0.05)
     model = Model()
     assert asyncio.run(session(Store(own_server.url), model)) == EXPECTED
     assert model.asked.total() < 2 * TRIALS
@@ -358,6 +406,21 @@ def test_a_process_that_is_paused_in_the_middle_of_a_commit_does_not_block_other
         assert stuck.broken
 
 
+def test_a_run_of_another_user_can_be_taken_over(url: str) -> None:
+    """A user may not end the connections of others, and nothing fails because of that."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE other LOGIN")
+        owner.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO other")
+        owner.execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO other")
+        with opened(f"postgresql://other@{url.partition('@')[2]}") as store:
+            record = store.runs.create("r", 0)
+            process = msgspec.json.encode(Process(1, "2", "far", "away")).decode()
+            owner.execute("INSERT INTO holders VALUES ('paused', 0, 0, 1, 1, %s)", (process,))
+            owner.execute("INSERT INTO leases VALUES (%s, 'paused', 0)", (record.number,))
+            owner.execute(NAME, ("paused",))
+            store.runs.lock(record).release()
+
+
 @pytest.mark.slow
 def test_commits_of_the_same_cached_replies_do_not_end_a_run(url: str) -> None:
     """Two processes store the same keys in opposite orders."""
@@ -449,6 +512,31 @@ def test_replies_of_one_process_are_found_by_another(url: str) -> None:
     assert set(model.asked.values()) == {1}
     with opened(url) as store:
         assert store.cache.reused() == 10
+
+
+def test_an_error_while_a_cached_reply_is_used_ends_the_run(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ArithmeticError("broken")
+
+    monkeypatch.setattr(Reuse, "_use", broken)
+
+    async def main() -> None:
+        async with Engine(Store(url), OneWay(Scripted(Model(), cached=True), 4), LoopClock()) as engine:
+            await engine.run("r").submit(twice, 1)
+
+    with pytest.raises(ArithmeticError, match="broken"):
+        asyncio.run(asyncio.wait_for(main(), PATIENCE))
+
+
+def test_a_check_upgrades_nothing(url: str) -> None:
+    rows(url, "UPDATE alembic_version SET version_num = '0008'")
+    found = check_server(url)
+    assert (found.revision, found.problems) == ("0008", [])
+    assert found.notes == [f"it has schema 0008: the next command that uses it upgrades it to {REVISION}"]
+    assert rows(url, "SELECT version_num FROM alembic_version") == [("0008",)]
+    rows(url, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreTooNew, match="only supports"):
+        check_server(url)
 
 
 def columns_of(url: str) -> list[Any]:

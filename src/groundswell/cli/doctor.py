@@ -102,20 +102,15 @@ def examine_store(store: str) -> dict[str, Any]:
 
 
 def _look_at_server(store: str) -> dict[str, Any]:
-    """Check a store in PostgreSQL. One that is not there is not created."""
-    from contextlib import closing
-
+    """Check a store in PostgreSQL."""
     import msgspec
 
     from groundswell.cli.output import working
-    from groundswell.store.check import check_database
-    from groundswell.store.open import exists, open_database
+    from groundswell.store.check import check_server
 
-    if not exists(store):
-        return {"path": store, "writable": True}
-    with working(f"checking {store}"), closing(open_database(store)) as database:
-        found: dict[str, Any] = msgspec.to_builtins(check_database(database))
-        return {"path": store, "exists": True, "writable": True, **found}
+    with working(f"checking {store}"):
+        found: dict[str, Any] = msgspec.to_builtins(check_server(store))
+    return {"path": store, "exists": found["revision"] is not None, "writable": True, **found}
 
 
 def _look_inside(path: Path) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,10 +62,15 @@ def show_warnings() -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner, if standard error is a terminal."""
-    with err.status(what) if err.is_terminal else nullcontext():
-        yield
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show a spinner, if standard error is a terminal. The function that this yields changes its text."""
+    if not err.is_terminal:
+        yield lambda text: None
+        return
+    from rich.text import Text
+
+    with err.status(Text(what)) as status:
+        yield lambda text: status.update(Text(text))
 
 
 def line(text: str | Text = "", style: str | None = None) -> None:

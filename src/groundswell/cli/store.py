@@ -52,8 +52,10 @@ def copy(
         raise StoreError(f"there is no store {source}: give the path or the URL of an existing one")
     with closing(open_database(source)) as first, closing(open_database(target)) as second:
         check_different(first, second)
-        with output.working(f"copying {first.name} to {second.name}"):
-            copied = copy_store(first, second, run or ())
+        with output.working(f"copying {first.name} to {second.name}") as say:
+            copied = copy_store(
+                first, second, run or (), lambda title, at, of: say(f"copying {title}: {at:,} of {of:,} trials")
+            )
     if json:
         output.print_json(msgspec.to_builtins(copied))
         return

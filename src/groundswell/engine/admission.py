@@ -353,7 +353,7 @@ class Admission:
     def _check_key(self, key: str) -> None:
         """Refuse an invalid key."""
         if not key or "\0" in key or plain_text(key) != key:
-            raise SettingsError(f"trial key {key!r}: must be valid Unicode text and not empty")
+            raise SettingsError(f"trial key {key!r}: must be valid Unicode text without NUL characters, and not empty")
         if self._named.add(key):
             raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._context.record.title!r}")
 

@@ -1,8 +1,8 @@
 """Checks a store for damage, and copies what is intact into a new one. The old store is never changed.
 
-check_store      `groundswell doctor --store PATH`
-check_database   `groundswell doctor --store postgresql://...`
-repair        `groundswell doctor --store PATH --repair NEW`
+check_store    `groundswell doctor --store PATH`
+check_server   `groundswell doctor --store postgresql://...`
+repair         `groundswell doctor --store PATH --repair NEW`
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +24,10 @@ from groundswell.engine.records import About, Counters, RunRecord
 from groundswell.errors import SettingsError, StoreError, StoreTooNew
 from groundswell.program.request import decode_settlement
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
-from groundswell.store.database import Database
 from groundswell.store.file import store_error
 from groundswell.store.lock import is_held
-from groundswell.store.open import database_path
+from groundswell.store.names import shown
+from groundswell.store.open import database_path, open_database, stored_revision
 from groundswell.store.runs import run_record
 from groundswell.store.schema import REVISION, metadata
 from groundswell.store.sqlite import SqliteDatabase
@@ -64,8 +65,13 @@ def check_store(path: Path) -> StoreCheck:
         _check_file(path, found)
         with closing(open_read_only(path)) as connection:
             if _check_pages(connection, path, found) and found.revision == REVISION:
-                _check_rows(connection, found)
-                _check_runs(connection, path, found)
+                tables = _Tables(
+                    partial(rows, connection),
+                    lambda which: int(connection.execute(f"SELECT count(*) {which}").fetchone()[0]),
+                    lambda record: is_held(path, record.id),
+                )
+                _check_rows(tables, found)
+                _check_runs(tables, found)
     except (
         sqlite3.Error,
         UnicodeDecodeError,
@@ -120,22 +126,32 @@ def _check_pages(connection: sqlite3.Connection, path: Path, found: StoreCheck) 
     if found.revision is None:
         found.problems.append("its schema version is missing")
         return False
-    if found.revision > REVISION:
-        raise StoreTooNew(
-            f"{path} has schema {found.revision}, but this version only supports {REVISION}: upgrade Groundswell"
-        )
-    if found.revision < REVISION:
-        found.notes.append(f"it has schema {found.revision}: the next command that uses it upgrades it to {REVISION}")
+    _check_revision(found.revision, found, str(path))
     found.runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     return True
 
 
-def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
+def _check_revision(stored: str, found: StoreCheck, name: str) -> None:
+    if stored > REVISION:
+        raise StoreTooNew(f"{name} has schema {stored}, but this version only supports {REVISION}: upgrade Groundswell")
+    if stored < REVISION:
+        found.notes.append(f"it has schema {stored}: the next command that uses it upgrades it to {REVISION}")
+
+
+class _Tables(NamedTuple):
+    """The tables of a store: the rows of one, how many rows a `FROM ...` has, and whether a run is worked on."""
+
+    rows: Callable[[str], Iterable[Columns]]
+    count: Callable[[str], int]
+    is_held: Callable[[RunRecord], bool]
+
+
+def _check_rows(tables: _Tables, found: StoreCheck) -> None:
     """Check that every row can be read and decoded and matches its checksum."""
     for table, check in CONTENT.items():
         bad: list[str] = []
         try:
-            for row in rows(connection, table):
+            for row in tables.rows(table):
                 if (problem := problem_of(check, row)) is not None:
                     bad.append(problem)
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -144,25 +160,24 @@ def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
         if len(bad) > MOST_NAMED:
             found.problems.append(f"table {table}: {len(bad) - MOST_NAMED:,} more")
     for what, which in ORPHANS.items():
-        (many,) = connection.execute(f"SELECT count(*) {which}").fetchone()
-        if many:
+        if many := tables.count(which):
             found.problems.append(f"{many:,} {what}")
 
 
-def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -> None:
+def _check_runs(tables: _Tables, found: StoreCheck) -> None:
     """Find runs that lack outcomes, and runs that were interrupted."""
-    for row in rows(connection, "runs"):
+    for row in list(tables.rows("runs")):
         try:
             record = run_record(row)
         except msgspec.DecodeError:
             continue
-        held = is_held(path, record.id)
+        held = tables.is_held(record)
         if record.status == "running" and not held:
             found.notes.append(
                 f"run {record.title!r} was interrupted: continue it with `groundswell runs resume {record.id}`"
             )
-        query = "SELECT count(*) FROM outcomes WHERE trial BETWEEN ? AND ?"
-        (outcomes,) = connection.execute(query, record.span).fetchone()
+        first, last = record.span
+        outcomes = tables.count(f"FROM outcomes WHERE trial BETWEEN {first} AND {last}")
         if outcomes < record.counters.settled and not held:
             found.problems.append(
                 f"run {record.title!r} counts {record.counters.settled:,} ended trials, but only {outcomes:,} outcomes "
@@ -170,65 +185,45 @@ def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -
             )
 
 
-def check_database(database: Database) -> ServerCheck:
-    """Check every row of a store on a server, and its settings. It must have the present schema."""
-    found = ServerCheck(revision=REVISION)
-    with database.reading() as connection:
+def check_server(url: str) -> ServerCheck:
+    """Check every row of a store in PostgreSQL, and the settings of its server. Without a store, `revision` is None."""
+    found = ServerCheck(revision=stored_revision(url))
+    if found.revision is None:
+        return found
+    _check_revision(found.revision, found, shown(url))
+    if found.revision != REVISION:
+        return found
+    with closing(open_database(url)) as database, database.reading() as connection:
+
+        def streamed(table: str) -> Iterator[Columns]:
+            query = sa.select(metadata.tables[table])
+            for row in connection.execution_options(yield_per=1_000).execute(query):
+                yield row._asdict()
+
+        def count(which: str) -> int:
+            return int(connection.exec_driver_sql(f"SELECT count(*) {which}").scalar_one())
+
         found.size_bytes = database.size()
-        found.server, notes = server_notes(connection)
-        found.notes += notes
+        _check_settings(connection, found)
         connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")  # rows are streamed within it
-        found.runs = connection.execute(sa.select(sa.func.count(metadata.tables["runs"].c.id))).scalar_one()
-        for table, check in CONTENT.items():
-            bad = [problem for row in _streamed(connection, table) if (problem := problem_of(check, row)) is not None]
-            found.problems += [f"table {table}: {text}" for text in bad[:MOST_NAMED]]
-            if len(bad) > MOST_NAMED:
-                found.problems.append(f"table {table}: {len(bad) - MOST_NAMED:,} more")
-        for what, which in ORPHANS.items():
-            if many := connection.exec_driver_sql(f"SELECT count(*) {which}").scalar_one():
-                found.problems.append(f"{many:,} {what}")
-        for row in list(_streamed(connection, "runs")):
-            if problem_of(run_record, row) is None:
-                _check_run(connection, database, run_record(row), found)
+        found.runs = count("FROM runs")
+        tables = _Tables(streamed, count, database.is_held)
+        _check_rows(tables, found)
+        _check_runs(tables, found)
     return found
 
 
-def server_notes(connection: sa.Connection) -> tuple[str, list[str]]:
-    """The version of a server, and what of its settings endangers a store."""
+def _check_settings(connection: sa.Connection, found: ServerCheck) -> None:
+    """Find settings of the server that endanger a store."""
     names = ("server_version", "fsync", "full_page_writes", "max_connections")
     version, fsync, pages, most = (connection.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names)
+    found.server = f"PostgreSQL {version}"
+    for name, value in (("fsync", fsync), ("full_page_writes", pages)):
+        if value == "off":
+            found.notes.append(f"{name} is off: a crash of the machine can damage the database")
     used = connection.exec_driver_sql("SELECT count(*) FROM pg_stat_activity").scalar_one()
-    notes = [
-        f"{name} is off: a crash of the machine can damage the database"
-        for name, value in (("fsync", fsync), ("full_page_writes", pages))
-        if value == "off"
-    ]
     if used > 0.8 * int(most):
-        notes.append(f"{used} of {most} connections are in use: raise max_connections, or use fewer processes")
-    return f"PostgreSQL {version}", notes
-
-
-def _streamed(connection: sa.Connection, table: str) -> Iterator[Columns]:
-    query = sa.select(metadata.tables[table])
-    for row in connection.execution_options(yield_per=1_000).execute(query):
-        yield row._asdict()
-
-
-def _check_run(connection: sa.Connection, database: Database, record: RunRecord, found: StoreCheck) -> None:
-    """Find out whether a run lacks outcomes, or was interrupted."""
-    held = database.is_held(record)
-    if record.status == "running" and not held:
-        found.notes.append(
-            f"run {record.title!r} was interrupted: continue it with `groundswell runs resume {record.id}`"
-        )
-    ended = metadata.tables["outcomes"]
-    query = sa.select(sa.func.count()).select_from(ended).where(ended.c.trial.between(*record.span))
-    outcomes = connection.execute(query).scalar_one()
-    if outcomes < record.counters.settled and not held:
-        found.problems.append(
-            f"run {record.title!r} counts {record.counters.settled:,} ended trials, but only {outcomes:,} outcomes are "
-            "stored"
-        )
+        found.notes.append(f"{used} of {most} connections are in use: raise max_connections, or use fewer processes")
 
 
 def _check_locks(path: Path, found: StoreCheck) -> None:

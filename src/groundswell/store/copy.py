@@ -107,12 +107,12 @@ def _copy_run(source: Database, target: Database, record: RunRecord, copied: Cop
                 f"{record.id}"
             )
         after = first - 1
-        while chunk := _read(reading, TRIALS, trials.c.id > after, trials.c.id <= last, order=trials.c.id):
+        while chunk := _read(reading, TRIALS, trials.c.id > after, trials.c.id <= last, order=[trials.c.id]):
             until = chunk[-1]["id"]
             _write(target, writing, TRIALS, (_moved_trial(each, shift) for each in chunk))
             ended = _read(reading, OUTCOMES, outcomes.c.trial.between(after + 1, until), limit=None)
             _write(target, writing, OUTCOMES, (_moved_outcome(each, shift) for each in ended))
-            asked = _read(reading, ASKS, asks.c.trial.between(after + 1, until), order=asks.c.id, limit=None)
+            asked = _read(reading, ASKS, asks.c.trial.between(after + 1, until), order=[asks.c.id], limit=None)
             _write(target, writing, ASKS, (_moved_ask(each, shift) for each in asked))
             copied.trials += len(chunk)
             copied.replies += len(asked)
@@ -147,12 +147,12 @@ def _read(
     reading: sa.Connection,
     of: Insert,
     *where: sa.ColumnElement[bool],
-    order: sa.ColumnElement[Any] | None = None,
+    order: Sequence[sa.ColumnElement[Any]] = (),
     limit: int | None = CHUNK,
 ) -> list[dict[str, Any]]:
     """Rows of a table, checked for damage."""
-    query = sa.select(*(of.table.c[column] for column in of.columns)).where(*where).limit(limit)
-    found = [dict(row._mapping) for row in reading.execute(query if order is None else query.order_by(order))]
+    query = sa.select(*(of.table.c[column] for column in of.columns)).where(*where)
+    found = [dict(row._mapping) for row in reading.execute(query.order_by(*order).limit(limit))]
     for row in found:
         CONTENT[of.table.name](row)
     return found
@@ -169,13 +169,10 @@ def _copy_all(source: Database, target: Database, of: Insert, which: sa.ColumnEl
     count = 0
     while True:
         later = sa.true() if after is None else sa.tuple_(*keys) > sa.tuple_(*map(sa.literal, after))
-        query = sa.select(*(of.table.c[column] for column in of.columns)).where(which, later)
         with source.reading() as reading:
-            chunk = [dict(row._mapping) for row in reading.execute(query.order_by(*keys).limit(CHUNK))]
+            chunk = _read(reading, of, which, later, order=keys)
         if not chunk:
             return count
-        for row in chunk:
-            CONTENT[of.table.name](row)
         with target.writing() as writing:
             _write(target, writing, of, chunk)
         after = tuple(chunk[-1][key.name] for key in keys)

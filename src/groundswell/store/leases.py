@@ -32,39 +32,42 @@ from groundswell.store.schema import holders, leases
 
 SECONDS = 30.0
 """How long a process may be silent before others may take its runs over."""
-AGAIN = 0.5
-"""Seconds until a heartbeat is tried again that failed."""
 BEATS = 3
 """Heartbeats in that time."""
-NOW = "extract(epoch FROM clock_timestamp())"
-RENEW = f"UPDATE holders SET beat_at = {NOW}, expires_at = {NOW} + %s"
+AGAIN = 0.5
+"""Seconds until a heartbeat is tried again that failed."""
+SERVER_TIME = "extract(epoch FROM clock_timestamp())"
+RENEW = f"UPDATE holders SET beat_at = {SERVER_TIME}, expires_at = {SERVER_TIME} + %s"
 BEAT = f"{RENEW} WHERE id = %s"
 COMMIT = f"WITH held AS ({RENEW}, commits = %s WHERE id = %s AND epoch = %s RETURNING id) SELECT 1 / count(*) FROM held"
 """Fails with a division by zero if the row has gone: the rest of the transaction is sent without waiting for this."""
-JOIN = f"INSERT INTO holders VALUES (%s, 0, 0, {NOW}, {NOW} + %s, %s) ON CONFLICT (id) DO UPDATE SET beat_at = {NOW}"
+JOIN = (
+    f"INSERT INTO holders VALUES (%s, 0, 0, {SERVER_TIME}, {SERVER_TIME} + %s, %s) "
+    f"ON CONFLICT (id) DO UPDATE SET beat_at = {SERVER_TIME}"
+)
 """May be repeated if its answer is lost."""
 NAME = "SELECT set_config('application_name', 'groundswell ' || %s, false)"
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'groundswell ' || %s "
-    "AND pid <> pg_backend_pid() AND datname = current_database()"
+    "AND pid <> pg_backend_pid() AND datname = current_database() AND usename = current_user"
 )
 """Ends connections on which a holder may have sent half of a commit: it would keep its row locked."""
-LEFT = "greatest(expires_at, extract(epoch FROM pg_postmaster_start_time()) + expires_at - beat_at)"
+ENDS = "greatest(expires_at, extract(epoch FROM pg_postmaster_start_time()) + expires_at - beat_at)"
 """When a lease ends. After a restart of the server, every holder has the whole time to come back."""
 TERMINATE_EXPIRED = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN holders ON application_name = 'groundswell ' || id "
-    f"WHERE state <> 'idle' AND datname = current_database() AND {LEFT} < {NOW}"
+    f"WHERE state <> 'idle' AND datname = current_database() AND usename = current_user AND {ENDS} < {SERVER_TIME}"
 )
 """The same for all holders that are silent. What they have not committed, they find out when they go on."""
 RECONNECT = "UPDATE holders SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, commits"
 CLEAN_UP = (
-    f"DELETE FROM commits WHERE abs(at) < {NOW} - 86400",
-    f"DELETE FROM holders WHERE expires_at < {NOW} - 86400 AND id NOT IN (SELECT holder FROM leases)",
+    f"DELETE FROM commits WHERE abs(at) < {SERVER_TIME} - 86400",
+    f"DELETE FROM holders WHERE expires_at < {SERVER_TIME} - 86400 AND id NOT IN (SELECT holder FROM leases)",
 )
 
-NOW_THERE = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
-"""The same for SQLAlchemy."""
-_ends = sa.literal_column(LEFT, sa.Float)
+server_time = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
+"""`SERVER_TIME` for SQLAlchemy."""
+_ends = sa.literal_column(ENDS, sa.Float)
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -101,7 +104,6 @@ class Holder:
         self.runs: set[int] = set()
         """The runs that this process has locked."""
         self._had: set[int] = set()
-        self._is_lost = False
         self._joining = threading.Lock()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -120,8 +122,8 @@ class Holder:
             self._thread.start()
 
     def must_hold(self, run: int | None) -> bool:
-        """Whether a change of a run is allowed only while this holder is there. A lost one may not change it again."""
-        return run in self.runs or (self._is_lost and run in self._had)
+        """Whether a change of a run needs this holder to be there: that of a run which it has, or had, locked."""
+        return run in self._had
 
     def lock(self, run: RunRecord) -> Lease:
         """Take a run, from a holder that has ended if need be; raises `RunBusy` if another one has it."""
@@ -132,7 +134,7 @@ class Holder:
             if found is not None and not (found.holder == self.id and run.number not in self.runs):
                 self._take_over(connection, run, found)
             connection.execute(sa.delete(leases).where(leases.c.run == run.number))
-            connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=NOW_THERE))
+            connection.execute(sa.insert(leases).values(run=run.number, holder=self.id, taken_at=server_time))
         self.runs.add(run.number)
         self._had.add(run.number)
         return Lease(self, run.number)
@@ -156,7 +158,7 @@ class Holder:
         connection.exec_driver_sql(TERMINATE, (found.holder,))
         gone = sa.delete(holders).where(holders.c.id == found.holder)
         # This waits for a commit that is under way, which moves the expiry on.
-        removed = connection.execute(gone if ended else gone.where(_ends < NOW_THERE))
+        removed = connection.execute(gone if ended else gone.where(_ends < server_time))
         return removed.rowcount > 0
 
     def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
@@ -174,7 +176,6 @@ class Holder:
 
     def lost(self) -> LeaseLost:
         """The error of a process that has lost its runs."""
-        self._is_lost = True
         return LeaseLost(
             f"this process was paused or cut off for more than {self.seconds:.0f} seconds, and another one has taken "
             "over a run of it. Nothing was lost; what this process has not stored is requested again by the other one. "
@@ -234,7 +235,7 @@ class Lease:
 
 def _holder_of(run: RunRecord) -> sa.Select[Any]:
     """The lease of a run: its holder, which process that is, and the seconds until it expires."""
-    columns = leases.c.holder, holders.c.process, (_ends - NOW_THERE).label("left")
+    columns = leases.c.holder, holders.c.process, (_ends - server_time).label("left")
     joined = leases.outerjoin(holders, holders.c.id == leases.c.holder)
     return sa.select(*columns).select_from(joined).where(leases.c.run == run.number)
 

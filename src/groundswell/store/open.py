@@ -39,8 +39,11 @@ def database_path(store: str | Path) -> Path:
 
 def exists(store: str | Path) -> bool:
     """Whether there is a store. One that is not there is not created."""
-    if not is_postgres(store):
-        return database_path(store).exists()
-    from groundswell.store.postgres import has_tables
+    return database_path(store).exists() if not is_postgres(store) else stored_revision(store) is not None
 
-    return has_tables(revealed(store))
+
+def stored_revision(url: str | Path) -> str | None:
+    """The schema of a store in PostgreSQL, which is neither created nor upgraded; None if there is none."""
+    from groundswell.store.postgres import stored_revision
+
+    return stored_revision(revealed(url))

@@ -20,14 +20,14 @@ from groundswell.store.database import REPEATS, Batch, ConnectionLost, Database,
 from groundswell.store.leases import (
     COMMIT,
     NAME,
-    NOW,
-    NOW_THERE,
     RECONNECT,
     SECONDS,
+    SERVER_TIME,
     TERMINATE,
     TERMINATE_EXPIRED,
     Holder,
     Lease,
+    server_time,
 )
 from groundswell.store.names import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
@@ -42,7 +42,9 @@ PATIENCE = 300.0
 WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
 LOST = ("25P03", "25P04", "57P01", "57P02", "57P03", "57P05")
 """Codes of errors that end a connection."""
-OURS = 0x67726F756E64
+DRIVER = "postgresql+psycopg://"
+DIALECT = sa.create_engine(DRIVER).dialect
+ONE_AT_A_TIME = 0x67726F756E64
 """The number of the lock for transactions that are made one at a time."""
 DEFAULTS = {
     "connect_timeout": 10,
@@ -62,8 +64,8 @@ SETTINGS = """
 """
 """What was acknowledged is durable, and the locks of a process that is cut off do not last."""
 WAS_COMMITTED = (
-    f"INSERT INTO commits (token, at) VALUES (%s, -{NOW}) ON CONFLICT (token) DO UPDATE SET token = excluded.token "
-    "RETURNING at"
+    f"INSERT INTO commits (token, at) VALUES (%s, -{SERVER_TIME}) "
+    "ON CONFLICT (token) DO UPDATE SET token = excluded.token RETURNING at"
 )
 """The time is negative if the row is that of an earlier question."""
 NUMBERED = "SELECT setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs))"
@@ -95,8 +97,7 @@ class PostgresDatabase(Database):
 
     def _engine(self, **pool: Any) -> sa.Engine:
         """Transactions are begun by hand, as in SQLite."""
-        url, creator = "postgresql+psycopg://", self.connect
-        return sa.create_engine(url, creator=creator, isolation_level="AUTOCOMMIT", pool_pre_ping=True, **pool)
+        return sa.create_engine(DRIVER, creator=self.connect, isolation_level="AUTOCOMMIT", pool_pre_ping=True, **pool)
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, without waiting for a server that is not there."""
@@ -122,11 +123,11 @@ class PostgresDatabase(Database):
             token = token_hex(16)
             connection.exec_driver_sql(TERMINATE_EXPIRED)  # a process that was paused in a commit would block this one
             connection.exec_driver_sql("BEGIN")
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OURS})")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
             if self.holder.must_hold(run):
                 self.holder.check(connection)
             yield connection
-            connection.execute(sa.insert(commits).values(token=token, at=NOW_THERE))
+            connection.execute(sa.insert(commits).values(token=token, at=server_time))
             try:
                 connection.exec_driver_sql("COMMIT")
             except sa.exc.DBAPIError as error:
@@ -201,7 +202,7 @@ class PostgresDatabase(Database):
             if revision(connection, _tables(connection), self.name) == REVISION:
                 return
             connection.exec_driver_sql("BEGIN")
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OURS})")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})")
             bring_up_to_date(connection, _tables(connection), self.name)
             connection.exec_driver_sql("COMMIT")
 
@@ -292,7 +293,7 @@ class _Rows:
 
     def __init__(self, insert: Insert) -> None:
         columns = insert.columns
-        types = [insert.table.c[column].type.compile(dialect=_dialect) for column in columns]
+        types = [insert.table.c[column].type.compile(dialect=DIALECT) for column in columns]
         self._width = len(columns)
         self._existing = insert.existing
         given = ", ".join(f"%s::{type_}[]" for type_ in types)
@@ -310,14 +311,10 @@ class _Rows:
         if self._existing == "replace" and len(set(columns[0])) < len(columns[0]):
             columns = _latest(columns)
         elif self._existing == "keep":  # in one order, so that commits of the same keys do not wait for each other
-            columns = [list(column) for column in zip(*sorted(zip(*columns, strict=True), key=_first), strict=True)]
+            columns = [
+                list(column) for column in zip(*sorted(zip(*columns, strict=True), key=itemgetter(0)), strict=True)
+            ]
         run(self._statement, [_array(column) for column in columns])
-
-
-_dialect = sa.create_engine("postgresql+psycopg://").dialect
-
-
-_first = itemgetter(0)
 
 
 def _latest(columns: list[list[Any]]) -> list[list[Any]]:
@@ -425,11 +422,12 @@ def _tables(connection: sa.Connection) -> Sequence[str]:
     return connection.exec_driver_sql(TABLES).scalars().all()
 
 
-def has_tables(url: str) -> bool:
-    """Whether there is a store in a database."""
+def stored_revision(url: str) -> str | None:
+    """The schema of the store in a database, which is not changed; None if there is none."""
+    name, options = shown(url), _options(url)
+    engine = sa.create_engine(DRIVER, creator=lambda: psycopg.connect(**options), poolclass=sa.NullPool)
     try:
-        with psycopg.connect(**_options(url)) as connection:
-            tables = {name for (name,) in connection.execute(TABLES)}
-    except psycopg.Error as error:
-        raise postgres_error(error, shown(url)) from error
-    return "alembic_version" in tables
+        with engine.connect() as connection:
+            return revision(connection, _tables(connection), name)
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
+        raise postgres_error(error, name) from error

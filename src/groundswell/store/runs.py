@@ -359,7 +359,7 @@ def _check_storable(name: str | None, seed: int) -> None:
     if not -LARGEST <= seed < LARGEST:
         raise SettingsError(f"seed {seed}: must be a 64-bit integer, from -2**63 to 2**63 - 1")
     if name is not None and any("\ud800" <= character <= "\udfff" or character == "\0" for character in name):
-        raise SettingsError(f"run name {name!r}: must be valid Unicode text")
+        raise SettingsError(f"run name {name!r}: must be valid Unicode text without NUL characters")
 
 
 def _json(data: Any) -> str:
