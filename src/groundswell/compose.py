@@ -273,7 +273,7 @@ def open(
     tests, give a `script`, a `transport` or a `router` instead; requests then have no price unless you give `prices`.
 
     Args:
-        store: Path of the store. It is created if it does not exist.
+        store: Path of the store, or the URL of a PostgreSQL database. It is created if it does not exist.
         script: Function that answers all requests. Failed requests are retried without delay.
         transport: Transport for all requests.
         router: Chooses the transport for each request.
