@@ -55,6 +55,7 @@ def settings_of(cli: CommandLine, name: str) -> Any:
     return cli.json("runs", "show", name)["settings"]
 
 
+@pytest.mark.slow
 def test_ordinary_queries_are_those_of_a_file_or_none(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "ordinary.txt").write_text("What is two and two?\t4|four\nTell me a joke.\n")
     done = cli(*train("--name", "first", "--ordinary", str(tmp_path / "ordinary.txt")))
@@ -419,6 +420,7 @@ def test_mutators_and_rewards_of_ones_own(cli: CommandLine) -> None:
     assert [step.score for step in found] == pytest.approx([min(1.0, len(step.response) / 1000) for step in found])
 
 
+@pytest.mark.slow
 def test_a_training_of_the_first_version_is_evaluated_and_reported(cli: CommandLine, tmp_path: Path) -> None:
     cli(*train("--name", "old"))
     with closing(sqlite3.connect(cli.store)) as store, store:  # it named no baselines

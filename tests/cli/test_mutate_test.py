@@ -149,6 +149,7 @@ def test_the_history_may_be_sent_instead(cli: CommandLine, shop: Shop, server: L
     assert roles == {("user",), ("user", "assistant", "user"), ("user", "assistant", "user", "assistant", "user")}
 
 
+@pytest.mark.slow
 def test_an_error_page_is_no_reply_and_no_key_is_written(cli: CommandLine, shop: Shop, folder: Path) -> None:
     shop.failing = "word"
     done = cli(*on_shop("--name", "faulty", "-v", "--ordinary", "none"))

@@ -123,7 +123,7 @@ def test_a_commit_whose_answer_is_lost_is_made_once(url: str, when: When) -> Non
         found = asyncio.run(session(store, model))
         cutter.close()
         time.sleep(0.2 if when == "stale" else 0.0)  # what arrives now must change nothing
-    assert cutter.cuts >= 4
+    assert cutter.cuts >= 2
     check(url, model, found)
 
 
@@ -217,6 +217,8 @@ def test_a_run_waits_for_a_server_that_is_killed_or_restarted(own_server: LocalS
             restarts[-1].start()
             if ended == 15:
                 restarts[-1].join()
+        elif ended == TRIALS:  # else the server may be away when this process leaves it
+            restarts[-1].join()
 
     found = asyncio.run(session(Store(own_server.url), model, disturb))
     for each in restarts:
