@@ -21,8 +21,8 @@ class Cutter:
         self._server = f"{parse_qs(urlsplit(url).query)['host'][0]}/{SOCKET}"
         self.url = f"{url.partition('?')[0]}?host={folder}"
         self.cuts = 0
-        self._plans: list[tuple[When, bytes, int | None]] = []
-        self._seen = 0
+        self._plans: list[tuple[When, bytes]] = []
+        self._hold = False
         self._held: list[tuple[socket.socket, bytes]] = []
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX)
@@ -30,13 +30,14 @@ class Cutter:
         self._listener.listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut(self, when: When, wanted: bytes = b"COMMIT", every: int | None = None) -> None:
-        """Break the connection that sends this the next time, or break one every so many times.
+    def cut(self, when: When, wanted: bytes = b"COMMIT") -> None:
+        """Break the connection that sends this the next time.
 
         What is planned later begins when everything before it has happened.
         """
         with self._lock:
-            self._plans.append((when, wanted, every))
+            self._plans.append((when, wanted))
+            self._hold |= when == "stale"
 
     @property
     def left(self) -> int:
@@ -53,7 +54,7 @@ class Cutter:
                 client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._server)
-                if not any(when == "stale" for when, _, _ in self._plans):
+                if not self._hold:
                     self.deliver()
                 threading.Thread(target=self._from_client, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._pass_on, args=(server, client), daemon=True).start()
@@ -83,14 +84,8 @@ class Cutter:
         with self._lock:
             if not self._plans or self._plans[0][1] not in data:
                 return None
-            when, _, every = self._plans[0]
-            self._seen += 1
-            if every is None:
-                self._plans.pop(0)
-            elif self._seen % every:
-                return None
             self.cuts += 1
-            return when
+            return self._plans.pop(0)[0]
 
     def deliver(self) -> None:
         """What was held up arrives."""
