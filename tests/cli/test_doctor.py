@@ -82,7 +82,9 @@ def test_a_store_that_cannot_be_used_is_a_problem(cli: CommandLine, make: Callab
     found = cli.json("doctor", status=1)
     assert not found["ok"]
     assert problem in found["problems"][0]
-    assert "PROBLEM" in cli("doctor", status=1).stdout
+    told = cli("doctor", status=1).stdout
+    assert "PROBLEM" in told
+    assert "WRITABLE" not in told
     assert cli.store.read_bytes() == before
 
 
@@ -97,6 +99,9 @@ def test_a_store_that_cannot_be_used_is_a_problem(cli: CommandLine, make: Callab
 )
 def test_a_store_that_cannot_be_made_is_a_problem(cli: CommandLine, store: str, problem: str) -> None:
     assert problem in cli.json("doctor", "--store", store, status=1)["problems"][0]
+    told = cli("doctor", "--store", store, status=1).stdout
+    assert (f"{store}, does not exist" in told) == (problem == "does not exist")
+    assert "WRITABLE" not in told
 
 
 def test_a_package_that_is_needed_and_gone(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

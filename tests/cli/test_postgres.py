@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -59,9 +60,31 @@ def test_runs_are_copied_and_checked(tmp_path: Path) -> None:
     found = checked["store"]
     assert (found["exists"], found["runs"], checked["problems"]) == (True, 1, [])
     assert found["server"].startswith("PostgreSQL ")
+    assert ", 1 run, writable, PostgreSQL" in call("doctor", store=url).stdout
     assert "give two different stores" in call("store", "copy", url, url, status=2).stderr
     assert "there is no store" in call("store", "copy", str(tmp_path / "no.db"), url, status=1).stderr
     assert "works on SQLite files" in call("doctor", "--repair", "x.db", store=url, status=2).stderr
+
+
+def test_a_store_that_this_user_may_not_write_is_a_problem(tmp_path: Path) -> None:
+    url = new_database()
+    reader = f"postgresql://reader@{url.partition('@')[2]}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE ROLE reader LOGIN")
+        assert ", does not exist, NOT WRITABLE" in call("doctor", store=reader, status=1).stdout
+        assert ", will be created by the first run, writable" in call("doctor", store=url).stdout
+        call(*GAME, "--name", "r", "--out", str(tmp_path / "out"), store=url)
+        connection.execute("GRANT USAGE ON SCHEMA public TO reader")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        told = call("doctor", store=reader, status=1).stdout
+        assert ", 1 run, NOT WRITABLE, PostgreSQL" in told
+        assert "PROBLEM" in told
+        read_only = f"{url}&options=-cdefault_transaction_read_only%3Don"
+        assert ", 1 run, NOT WRITABLE, PostgreSQL" in call("doctor", store=read_only, status=1).stdout
+        connection.execute("UPDATE alembic_version SET version_num = '0008'")
+        assert f"{url}, schema 0008, writable\n" in call("doctor", store=url).stdout
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        assert f"store     {url}\n" in call("doctor", store=url, status=1).stdout
 
 
 def test_a_password_is_used_but_never_printed(tmp_path: Path) -> None:

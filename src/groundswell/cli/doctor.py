@@ -87,7 +87,7 @@ def examine_store(store: str) -> dict[str, Any]:
     from groundswell.store.names import is_postgres
     from groundswell.store.open import database_path
 
-    found: dict[str, Any] = {"path": store, "exists": False, "writable": False, "revision": None, "runs": None}
+    found: dict[str, Any] = {"path": store, "exists": None, "writable": None, "revision": None, "runs": None}
     found |= {"free_bytes": None, "size_bytes": None, "log_bytes": None, "mode": None, "notes": [], "problems": []}
     try:
         if is_postgres(store):
@@ -110,7 +110,7 @@ def _look_at_server(store: str) -> dict[str, Any]:
 
     with working(f"checking {store}"):
         found: dict[str, Any] = msgspec.to_builtins(check_server(store))
-    return {"path": store, "exists": found["revision"] is not None, "writable": True, **found}
+    return {"path": store, "exists": found["revision"] is not None, **found}
 
 
 def _look_inside(path: Path) -> dict[str, Any]:
@@ -205,12 +205,17 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _describe_store(store: dict[str, Any]) -> str:
+    """One line about a store. What is None is not known, because the check has failed."""
+    from groundswell.reporting.numbers import plural
+
     parts = [store["path"]]
     if store["exists"]:
-        parts += [f"schema {store['revision']}", f"{store['runs']} runs"] if store["revision"] else []
-    else:
+        parts += [f"schema {store['revision']}"] if store["revision"] else []
+        parts += [plural(store["runs"], "run")] if store["runs"] is not None else []
+    elif store["exists"] is not None:
         parts.append("will be created by the first run" if store["writable"] else "does not exist")
-    parts.append("writable" if store["writable"] else "NOT WRITABLE")
+    if store["writable"] is not None:
+        parts.append("writable" if store["writable"] else "NOT WRITABLE")
     if store.get("server"):
         parts.append(store["server"])
     if store["free_bytes"] is not None:

@@ -27,7 +27,7 @@ from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.file import store_error
 from groundswell.store.lock import is_held
 from groundswell.store.names import shown
-from groundswell.store.open import database_path, open_database, stored_revision
+from groundswell.store.open import database_path, look_at, open_database
 from groundswell.store.runs import run_record
 from groundswell.store.schema import REVISION, metadata
 from groundswell.store.sqlite import SqliteDatabase
@@ -56,6 +56,7 @@ class ServerCheck(StoreCheck):
     """Result of a check of a store on a server, which it names."""
 
     server: str = ""
+    writable: bool = False
 
 
 def check_store(path: Path) -> StoreCheck:
@@ -187,7 +188,10 @@ def _check_runs(tables: _Tables, found: StoreCheck) -> None:
 
 def check_server(url: str) -> ServerCheck:
     """Check every row of a store in PostgreSQL, and the settings of its server. Without a store, `revision` is None."""
-    found = ServerCheck(revision=stored_revision(url))
+    revision, writable = look_at(url)
+    found = ServerCheck(revision=revision, writable=writable)
+    if not writable:
+        found.problems.append(f"{shown(url)} is not writable: check the rights of its user, and its server")
     if found.revision is None:
         return found
     _check_revision(found.revision, found, shown(url))

@@ -39,11 +39,11 @@ def database_path(store: str | Path) -> Path:
 
 def exists(store: str | Path) -> bool:
     """Whether there is a store. One that is not there is not created."""
-    return database_path(store).exists() if not is_postgres(store) else stored_revision(store) is not None
+    return look_at(store)[0] is not None if is_postgres(store) else database_path(store).exists()
 
 
-def stored_revision(url: str | Path) -> str | None:
-    """The schema of a store in PostgreSQL, which is neither created nor upgraded; None if there is none."""
-    from groundswell.store.postgres import stored_revision
+def look_at(url: str | Path) -> tuple[str | None, bool]:
+    """The schema of a store in PostgreSQL, None if there is none, and whether it may be written. Nothing is changed."""
+    from groundswell.store.postgres import look_at
 
-    return stored_revision(revealed(url))
+    return look_at(revealed(url))

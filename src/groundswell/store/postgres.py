@@ -63,6 +63,11 @@ SETTINGS = """
     ) AS wanted (name, without, value) WHERE without IS NULL OR current_setting(name) = without
 """
 """What was acknowledged is durable, and the locks of a process that is cut off do not last."""
+MAY_WRITE = """
+    SELECT current_setting('transaction_read_only') = 'off' AND coalesce(
+        has_table_privilege(to_regclass('runs'), 'INSERT'), has_schema_privilege(current_schema(), 'CREATE'), false)
+"""
+"""Whether this user may add runs, or create the tables if there are none."""
 WAS_COMMITTED = (
     f"INSERT INTO commits (token, at) VALUES (%s, -{SERVER_TIME}) "
     "ON CONFLICT (token) DO UPDATE SET token = excluded.token RETURNING at"
@@ -422,12 +427,13 @@ def _tables(connection: sa.Connection) -> Sequence[str]:
     return connection.exec_driver_sql(TABLES).scalars().all()
 
 
-def stored_revision(url: str) -> str | None:
-    """The schema of the store in a database, which is not changed; None if there is none."""
+def look_at(url: str) -> tuple[str | None, bool]:
+    """The schema of the store in a database, None if there is none, and whether it may be written."""
     name, options = shown(url), _options(url)
     engine = sa.create_engine(DRIVER, creator=lambda: psycopg.connect(**options), poolclass=sa.NullPool)
     try:
         with engine.connect() as connection:
-            return revision(connection, _tables(connection), name)
+            stored = revision(connection, _tables(connection), name)
+            return stored, connection.exec_driver_sql(MAY_WRITE).scalar_one()
     except (psycopg.Error, sa.exc.DBAPIError) as error:
         raise postgres_error(error, name) from error
