@@ -109,7 +109,10 @@ async def later(trial: Trial, spec: tuple[str, str, str]) -> int:
 def test_texts_that_come_up_one_after_the_other_still_share_calls(
     tmp_path: Path, provider: str, endpoints: int
 ) -> None:
-    """As many calls as may be under way go out at once; what comes up meanwhile waits for the next."""
+    """As many calls as may be under way go out at once; what comes up meanwhile waits for the next.
+
+    Which endpoint gets a call depends on how fast each one has answered, so one of them may get none.
+    """
     settings = Settings(latency=Latency(0.2), limits=RateLimits(ollama_parallel=64))
     with ExitStack() as stack:
         emulators = [stack.enter_context(running(settings)) for _ in range(endpoints)]
@@ -118,8 +121,7 @@ def test_texts_that_come_up_one_after_the_other_still_share_calls(
         outcomes = bench.run(later, [(MODELS[provider], EMBEDDERS[provider], f"stone {n}") for n in range(32)])
         calls = [received(emulator, EMBEDDERS[provider]) for emulator in emulators]
     assert all(outcome.result for outcome in outcomes)
-    assert all(calls), "every endpoint has its share"
-    assert sum(calls) <= 12
+    assert 1 <= sum(calls) <= 12
 
 
 def address(provider: str, url: str) -> str:
