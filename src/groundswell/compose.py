@@ -17,6 +17,7 @@ from groundswell.engine.rate_limit import PaceLimits, Paces
 from groundswell.engine.records import BatchInfo, EndpointFigures, Via
 from groundswell.engine.retry import RetryPolicy
 from groundswell.errors import SettingsError
+from groundswell.local_workers import LocalWorkers
 from groundswell.program.request import Embed, Embedding, Reply, Request
 from groundswell.providers import registry
 from groundswell.providers.accounts.account import Account, Target
@@ -253,6 +254,12 @@ def _emulated(request: Request, sample: int) -> Reply | Embedding:
     return in_process.answer(request, sample)
 
 
+NEEDS_POSTGRES = (
+    "workers need a store in PostgreSQL, since several processes write to it. Start one on this machine with "
+    "`groundswell postgres up`, and give its URL with --store"
+)
+
+
 def open(
     store: str | Path = "groundswell.db",
     *,
@@ -262,6 +269,7 @@ def open(
     accounts: Accounts | None = None,
     account: Sequence[str] = (),
     max_concurrent: int | None = None,
+    workers: int | None = None,
     options: RunOptions | None = None,
     prices: Prices | None = None,
     listeners: Sequence[Listener] = (),
@@ -280,6 +288,8 @@ def open(
         accounts: Accounts to use instead of those from `groundswell.toml` and the environment.
         account: Changes to account settings, such as `"openai.rate_limit_per_minute=3500"`.
         max_concurrent: Maximum number of requests in flight for each account and model.
+        workers: Number of processes on this machine that run the trials; the store must be a PostgreSQL database. With
+            0, workers that are started elsewhere with `groundswell worker` run them.
         options: Default options of runs.
         prices: Function that returns the price of a request.
         listeners: Functions that receive the events of all runs.
@@ -296,6 +306,8 @@ def open(
 
     if max_concurrent is not None and max_concurrent < 1:
         raise SettingsError(f"max_concurrent {max_concurrent}: must be at least 1")
+    if workers is not None:
+        _check_workers(workers, store, script or transport or router or accounts)
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
@@ -313,7 +325,20 @@ def open(
         prices=prices,
         listeners=listeners,
         paces=_paces if clock is None else None,
+        crew=None if workers is None else LocalWorkers(store, workers, max_concurrent=max_concurrent, account=account),
     )
+
+
+def _check_workers(workers: int, store: str | Path, given: object) -> None:
+    if workers < 0:
+        raise SettingsError(f"workers {workers}: must be at least 0")
+    if not is_postgres(store):
+        raise SettingsError(NEEDS_POSTGRES)
+    if given is not None:
+        raise SettingsError(
+            "workers are other processes: they take models from groundswell.toml and the environment, and cannot be "
+            "given a script, a transport, a router or accounts"
+        )
 
 
 def provider_of(model: str, accounts: Accounts | None = None, account: Sequence[str] = ()) -> str:

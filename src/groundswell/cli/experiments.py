@@ -130,8 +130,7 @@ def _pilot(ready: Ready, flags: Terminal) -> None:
     ended = carry_out(
         work,
         store=flags.store,
-        max_concurrent=ready.choices.max_concurrent,
-        account=ready.choices.account,
+        how=ready.choices.for_engine,
         verbose=flags.verbose,
     )
     if ended.summary is None or ended.error is not None or ended.summary.status not in ("partial", "completed"):

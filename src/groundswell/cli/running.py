@@ -110,8 +110,7 @@ def run_and_report(
                     ended = carry_out(
                         work,
                         store=flags.store,
-                        max_concurrent=choices.max_concurrent,
-                        account=choices.account,
+                        how=choices.for_engine,
                         verbose=flags.verbose,
                         listeners=heard,
                     )
@@ -136,16 +135,15 @@ def carry_out(
     work: Work,
     *,
     store: str,
-    max_concurrent: int | None = None,
-    account: Sequence[str] = (),
+    how: Mapping[str, Any] | None = None,
     verbose: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> Ended:
-    """Open an engine and do work with it, on the fastest available event loop."""
+    """Open an engine and do work with it, on the fastest available event loop. `how`: options of `groundswell.open`."""
 
     def make() -> Engine:
         told: list[Listener] = [Log(verbose=verbose), *listeners]
-        return compose.open(store, max_concurrent=max_concurrent, account=account, listeners=told)
+        return compose.open(store, listeners=told, **(how or {}))
 
     with tuned_collector():
         runner = asyncio.Runner(loop_factory=new_event_loop)

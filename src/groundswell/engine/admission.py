@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Si
 from itertools import islice, repeat
 from typing import Any, Protocol, TypeVar
 
-import msgspec
-
 from groundswell.engine.context import Deliver, OpenTrial, RunContext
 from groundswell.engine.dispatch import Dispatch
+from groundswell.engine.head import Head
 from groundswell.engine.keys import Seen, spec_key
-from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec, plain_text
+from groundswell.engine.outcome import Outcome, encode_spec, past_outcome, plain_text
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.scheduler import trial_window
@@ -137,8 +136,10 @@ class Admission:
         parent: Journal | None,
         save_sources: Callable[[RunRecord], None],
         accept_changes: bool,
+        head: Head | None,
     ) -> None:
         self._context = context
+        self._head = head
         self._dispatch = dispatch
         self._start = start
         self._recover = recovered
@@ -165,6 +166,8 @@ class Admission:
     @property
     def window(self) -> int:
         """How many trials are kept open."""
+        if self._head is not None:
+            return self._head.room
         options, lanes = self._context.options, self._context.lanes
         barrier = options.schedule == "waves" or self._dispatch.barrier
         known, expected = lanes.slots, self._context.expected
@@ -246,6 +249,8 @@ class Admission:
             del context.open[trial.id]
             context.counters.planned -= 1
             context.journal.abandon(trial.id)
+            if self._head is not None:
+                self._head.withdraw(trial)
         self._dispatch.forget_dropped()
         self.made_room()
 
@@ -345,7 +350,7 @@ class Admission:
                 self._check_version(program, row.program)
                 self.past -= 1
                 if row.outcome is not None and program.id not in self._rescored:
-                    then(_past_outcome(program, row))
+                    then(past_outcome(program, row))
                 else:
                     self._start_again(row, program, then, recorded.get(row.id), inherited.get(key))
         self.made_room()
@@ -514,14 +519,6 @@ def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorde
     if cut is None:
         return kept
     return {path: known for path, known in kept.items() if int(path.partition(".")[0]) < int(cut)}
-
-
-def _past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
-    assert row.outcome is not None
-    given = decode_spec(program, row.spec)
-    if row.fault is None:
-        return Outcome(row.key, given, decode_result(program, row.outcome))
-    return Outcome(row.key, given, None, msgspec.json.decode(row.outcome, type=Fault))
 
 
 def _resolve(future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:

@@ -148,6 +148,7 @@ class OpenTrial:
     """A trial under way.
 
     given      its spec, as the program gets it; `spec` is the same as text
+    conductor  what runs its program; None if it has ended, was given up, or is run by a worker
     recorded   what its journal holds
     inherited  what the trial that it was forked from has
     was_open   it was open when an earlier session ended; what it asks first may have been sent then
@@ -184,7 +185,7 @@ class OpenTrial:
         row: TrialRow,
         program: Program[Any, Any],
         given: Any,
-        conductor: Conductor,
+        conductor: Conductor | None,
         *,
         deliver: Deliver | None,
         recorded: dict[str, Recorded] | None,
@@ -199,7 +200,7 @@ class OpenTrial:
         self.attempt = row.attempt
         self.lenient = row.attempt > 0 and row.outcome is None
         self.program = program
-        self.conductor: Conductor | None = conductor
+        self.conductor = conductor
         self.deliver = deliver
         self.recorded = recorded
         self.inherited = inherited

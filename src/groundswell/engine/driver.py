@@ -118,14 +118,17 @@ def driver_location(driver: Driver) -> str:
     """The location of a driver: `module:name`, or `/path/file.py:name` for one in a script."""
     if "<" in driver.__qualname__:
         raise SettingsError(f"driver {driver.__qualname__}: must be defined at the top level of a module")
-    if driver.__module__ == "__main__" or _loaded_from_file(driver.__module__):
-        file = inspect.getsourcefile(driver)
+    return f"{module_location(driver)}:{driver.__qualname__}"
+
+
+def module_location(function: Callable[..., Any]) -> str:
+    """Where a driver or a program is: the name of its module, or the path of a script."""
+    if function.__module__ == "__main__" or _loaded_from_file(function.__module__):
+        file = inspect.getsourcefile(function)
         if file is None or not Path(file).is_file():
-            raise SettingsError(
-                f"driver {driver.__qualname__}: must be defined in a file, so that the run can be resumed"
-            )
-        return f"{Path(file).absolute()}:{driver.__qualname__}"
-    return f"{driver.__module__}:{driver.__qualname__}"
+            raise SettingsError(f"{function.__qualname__}: must be defined in a file, so that the run can be resumed")
+        return str(Path(file).absolute())
+    return function.__module__
 
 
 def load_driver(name: str) -> Driver:

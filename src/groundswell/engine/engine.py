@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from groundswell.engine.driver import (
     trust_driver,
 )
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
+from groundswell.engine.head import Crew
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.options import RunOptions
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
@@ -27,7 +29,7 @@ from groundswell.engine.rate_limit import Paces
 from groundswell.engine.records import EndpointFigures, RunRecord, Status
 from groundswell.engine.replay import Verification, verify
 from groundswell.engine.reuse import SharedAsks
-from groundswell.engine.run import Run
+from groundswell.engine.run import GivenOut, Run
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import (
@@ -77,8 +79,10 @@ class Engine:
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
         paces: Paces | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self.store = store
+        self._crew = crew
         self._options = options
         self._router = router
         self._lanes = Lanes(router, clock, paces or Paces())
@@ -264,7 +268,7 @@ class Engine:
         driver = load_stored_driver(record.driver, record.location)
         retry = retry_missing and record.counters.missing > 0
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
-            _refuse_changed(record, driver)
+            refuse_changed(record, driver)
             return summarise(record, analysis_type(driver))
         return await self._drive(
             record,
@@ -395,34 +399,23 @@ class Engine:
                 if record.status != "stopped":
                     runs.change(record, status="stopped", error="it was cancelled")
                 raise RunStopped("cancelled", "it was cancelled")
+            given_out = self._give_out(record, options, accept_changes=accept_changes)
+            record = runs.get(record.id, own=True)
             if retry_missing or accept_changes:  # checkpoints follow from outcomes and code that may change now
                 runs.forget_kept(record)
             if retry_missing:
                 runs.retry_missing(record)
             taken_back = {} if unless_cancelled else {"cancel": False}
             runs.change(record, status="running", error=None, **taken_back)
-            record = runs.get(record.id)
-            box: list[Run] = []
-            run = Run(
+            record = runs.get(record.id, own=True)
+            run = self._made(
                 record,
-                self.store.journal(
-                    record,
-                    lambda error: box[0].abort(error),  # noqa: PLW0108  the box is still empty
-                ),
-                self._lanes,
-                self._clock,
+                partial(self.store.journal, record),
                 options or self._options or msgspec.convert(record.options, RunOptions),
-                asked=self._asked,
-                results=self.store.results(record),
-                end=self._end,
                 numbers=runs.last_number(record),
-                save_sources=lambda changed: runs.change(changed, sources=changed.sources),
                 accept_changes=accept_changes,
-                parent=self._parent(record),
-                prices=self._prices,
-                listeners=self._listeners,
+                given_out=given_out,
             )
-            box.append(run)
         except BaseException:
             lock.release()
             raise
@@ -431,6 +424,63 @@ class Engine:
         unfinished = record.counters.planned - record.counters.settled
         tell(self._listeners, RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
         return run
+
+    def _made(
+        self,
+        record: RunRecord,
+        journal: Callable[[Callable[[Exception], None]], Journal],
+        options: RunOptions,
+        *,
+        numbers: tuple[int, int],
+        accept_changes: bool = False,
+        given_out: GivenOut | None = None,
+    ) -> Run:
+        """A run. `journal` makes its journal, given what to call when a commit fails."""
+        runs, box = self.store.runs, list[Run]()
+        run = Run(
+            record,
+            journal(lambda error: box[0].abort(error)),  # noqa: PLW0108  the box is still empty
+            self._lanes,
+            self._clock,
+            options,
+            asked=self._asked,
+            results=self.store.results(record),
+            end=self._end,
+            numbers=numbers,
+            save_sources=lambda changed: runs.change(changed, sources=changed.sources),
+            accept_changes=accept_changes,
+            parent=self._parent(record),
+            prices=self._prices,
+            listeners=self._listeners,
+            given_out=given_out,
+        )
+        box.append(run)
+        return run
+
+    def shard(self, record: RunRecord, number: int) -> Run:
+        """A part of a run, for a worker that has taken it. `record` has the counters of the shard."""
+        options = msgspec.convert(record.options, RunOptions)
+        journal = partial(self.store.shard_journal, record, number)
+        return self._made(record, journal, options, numbers=(record.span[0], record.span[0]))
+
+    def _give_out(self, record: RunRecord, options: RunOptions | None, *, accept_changes: bool) -> GivenOut | None:
+        """What a run needs whose trials are run by workers, if they are to be."""
+        work, crew = self.store.work, self._crew
+        if crew is None or work is None:
+            if work is not None:
+                work.fold_left_over(record)
+            return None
+        options = options or self._options or msgspec.convert(record.options, RunOptions)
+        if options.via != "live":
+            raise SettingsError(
+                f"via {options.via!r}: batches are sent by one process, and 50,000 requests in a batch need no more. "
+                "Leave out --workers and --cluster, or use --via live"
+            )
+        if record.driver is None:
+            raise SettingsError("workers need a driver, which they can load: use `engine.drive` or `groundswell run`")
+        if accept_changes:
+            raise SettingsError("recorded replies are scored again in one process: leave out --workers and --cluster")
+        return GivenOut(work, crew, work.begin(record))
 
     def _parent(self, record: RunRecord) -> Journal | None:
         if record.parent is None:
@@ -471,8 +521,9 @@ class Engine:
         unwatch()
         if error is None and run.admission.cut_short:
             error = run.over  # the driver handled the stop and returned: the run is unfinished
+        complete = error is None and run.over is None
         try:
-            if error is None and run.over is None:
+            if complete:
                 run.admission.driver_ended()
                 await run.call_off()
             if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
@@ -480,6 +531,8 @@ class Engine:
         finally:
             try:
                 await run.close()
+                if run.head is not None and not isinstance(run.error, StoreError):
+                    await run.head.fold(ended=complete)
                 self._write_down(run, error, analysis)
             except StoreError:
                 if not isinstance(run.error, StoreError):  # else the first error is the cause
@@ -501,7 +554,7 @@ class Engine:
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
         name, now = driver_name(driver), identity(driver)
         if not accept_changes:
-            _refuse_changed(record, driver)
+            refuse_changed(record, driver)
         record.sources[name] = now
         self.store.runs.change(record, sources=record.sources)
 
@@ -533,7 +586,7 @@ def _all_settled(record: RunRecord) -> bool:
     return done and record.analysis is not None and record.error is None
 
 
-def _refuse_changed(record: RunRecord, driver: Driver) -> None:
+def refuse_changed(record: RunRecord, driver: Driver) -> None:
     """Raise `SourceChanged` if the driver or a program has changed since the run was started."""
     programs = {name: found.source for name in record.sources if (found := find_program(name)) is not None}
     now = {driver_name(driver): identity(driver)} | programs

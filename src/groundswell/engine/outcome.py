@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from groundswell.engine.records import TrialRow
 from groundswell.errors import AskFailed, CallFailed, MalformedReply, SettingsError, TrialMissing
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Fault, FaultKind, canonical
@@ -94,6 +95,15 @@ def encode_spec(program: Program[Any, Any], spec: Any) -> bytes:
 def decode_spec(program: Program[Any, Any], body: bytes | str) -> Any:
     """The spec that `encode_spec` wrote, in the type that the program takes."""
     return _decode(program.spec_type, body, f"{program}: the spec is not a valid {program.spec_type}")
+
+
+def past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
+    """The outcome of a trial that the store has."""
+    assert row.outcome is not None
+    given = decode_spec(program, row.spec)
+    if row.fault is None:
+        return Outcome(row.key, given, decode_result(program, row.outcome))
+    return Outcome(row.key, given, None, msgspec.json.decode(row.outcome, type=Fault))
 
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}

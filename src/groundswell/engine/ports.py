@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from groundswell.engine.batch_quota import Capacity
@@ -13,6 +13,7 @@ from groundswell.engine.records import (
     Absent,
     AskId,
     BatchInfo,
+    Counters,
     EndpointFigures,
     Found,
     Intent,
@@ -221,6 +222,14 @@ class Journal(Protocol):
         """A driver abandoned a trial."""
         ...
 
+    def add_work(self, trial: int, *, again: bool) -> None:
+        """A trial is given to workers. `again`: the journal may have something of it."""
+        ...
+
+    def withdraw(self, trial: int) -> None:
+        """A trial is given to workers no more."""
+        ...
+
     def add_settlement(
         self,
         ask: tuple[int, str],
@@ -339,8 +348,8 @@ class RunTable(Protocol):
         """The run with this name or id."""
         ...
 
-    def get(self, name_or_id: str) -> RunRecord:
-        """The run with this name or id; raises `RunNotFound`."""
+    def get(self, name_or_id: str, *, own: bool = False) -> RunRecord:
+        """The run with this name or id; raises `RunNotFound`. `own`: without what its workers counted."""
         ...
 
     def change(self, record: RunRecord, **values: Any) -> None:
@@ -369,6 +378,111 @@ class RunTable(Protocol):
 
     def forget_kept(self, record: RunRecord) -> None:
         """Delete the checkpoints of the driver. It starts again, with the replies in the journal."""
+        ...
+
+
+class Shard(NamedTuple):
+    """A worker's part of a run.
+
+    alive    its holder works on it
+    room     how many trials that wants to have open
+    problem  why its last holder did not go on: the name of an error and its text
+    """
+
+    number: int
+    holder: str | None
+    counters: Counters
+    room: int
+    problem: str | None
+    alive: bool
+
+
+class Task(NamedTuple):
+    """A trial that a worker has taken. `again`: its journal may have something."""
+
+    row: TrialRow
+    again: bool
+
+
+class Bell(Protocol):
+    """Tells other processes that there is news, and is told by them. Messages may be lost."""
+
+    def ring(self, channel: str) -> None:
+        """Tell the processes that listen on a channel, soon."""
+        ...
+
+    def close(self) -> None:
+        """Send what is left, and listen no more."""
+        ...
+
+
+class Work(Protocol):
+    """Trials that the head of a run, which has locked it, gives to workers. All methods block."""
+
+    @property
+    def holder(self) -> str:
+        """The id of this process."""
+        ...
+
+    def bell(self, hear: str, heard: Callable[[], None]) -> Bell:
+        """Listen on a channel; `heard` is called on a thread of its own."""
+        ...
+
+    def begin(self, record: RunRecord) -> Collection[int]:
+        """As the head, give all trials that an earlier session left to workers. Returns the open trials."""
+        ...
+
+    def shards(self, record: RunRecord) -> Sequence[Shard]:
+        """The shards of a run."""
+        ...
+
+    def ended(self, record: RunRecord, known: Sequence[int]) -> Sequence[TrialRow]:
+        """The trials that have ended, except those that are known from earlier calls."""
+        ...
+
+    def stop(self, record: RunRecord) -> None:
+        """As the head, tell the workers of a run to send nothing more."""
+        ...
+
+    def fold(self, record: RunRecord, *, ended: bool = False) -> Counters:
+        """As the head, add the counters of all shards to the run, and remove these.
+
+        `ended`: the driver has returned, so trials that are open do not belong to the run.
+        """
+        ...
+
+    def fold_left_over(self, record: RunRecord) -> None:
+        """The same, before a run is continued without workers. Raises `RunBusy` if there are some."""
+        ...
+
+    def runs(self) -> Sequence[str]:
+        """The ids of the runs that have work."""
+        ...
+
+    def take_shard(self, record: RunRecord, *, left: bool) -> tuple[int, Counters] | None:
+        """As a worker, take a shard of a run: with `left`, one that was left with open trials, or else a new one.
+
+        None if there is none, or the head has stopped the run.
+        """
+        ...
+
+    def take(self, record: RunRecord, shard: int, most: int, workers: int) -> Sequence[Task]:
+        """As a worker, take more trials. `workers`: how many workers there will be, if that is known."""
+        ...
+
+    def tasks(self, trials: Iterable[int]) -> Sequence[Task]:
+        """Trials of a shard."""
+        ...
+
+    def look(self, record: RunRecord, shard: int, room: int) -> tuple[bool, Collection[int]]:
+        """As a worker: whether a shard is to send nothing more, and its open trials.
+
+        `room`: how many trials it wants to have open. Raises `LeaseLost` if it has another holder.
+        """
+        ...
+
+    def release(self, record: RunRecord, shard: int, problem: str | None = None) -> None:
+        """As a worker, let others have a shard."""
         ...
 
 
@@ -414,6 +528,15 @@ class Store(Protocol):
 
     def results(self, record: RunRecord) -> Results:
         """What a run found."""
+        ...
+
+    @property
+    def work(self) -> Work | None:
+        """The trials of workers; None if only one process can work on a run."""
+        ...
+
+    def shard_journal(self, record: RunRecord, shard: int, failed: Callable[[Exception], None]) -> Journal:
+        """The journal of a run for a worker that has taken a shard of it. `record` has the counters of the shard."""
         ...
 
     async def close(self) -> None:

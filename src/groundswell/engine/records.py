@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -175,6 +177,11 @@ class Possible(msgspec.Struct, frozen=True, omit_defaults=True):
             self.unknown + other.unknown,
         )
 
+    def with_cheapest_of(self, other: Possible) -> Possible:
+        """All requests of two groups, at the cost of the cheapest, as `Counters.counted` has them."""
+        cheapest = min(self.tokens, other.tokens), min(self.usd, other.usd), min(self.unknown, other.unknown)
+        return Possible(self.asks + other.asks, 0, *cheapest)
+
 
 class Spent(msgspec.Struct, omit_defaults=True):
     """Use of one model: replies, tokens, dollars, and the number of replies without a known price.
@@ -189,6 +196,23 @@ class Spent(msgspec.Struct, omit_defaults=True):
     unknown: int = 0
     longest: int = 0
     swell: float = 1.0
+
+    def add(self, other: Spent) -> None:
+        """Add the use of the same model elsewhere."""
+        self.replies += other.replies
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.usd += other.usd
+        self.unknown += other.unknown
+        self.longest = max(self.longest, other.longest)
+        self.swell = max(self.swell, other.swell)
+
+
+COUNTED_BY_WORKERS = (
+    *("sent", "resent", "cached", "replayed", "failed", "retried", "waves", "input_tokens", "output_tokens"),
+    *("usd", "unknown_cost", "flying", "possible"),
+)
+"""Counters that are added up over the workers of a run."""
 
 
 class Counters(msgspec.Struct, omit_defaults=True):
@@ -228,6 +252,21 @@ class Counters(msgspec.Struct, omit_defaults=True):
     def settled(self) -> int:
         """Trials that have an outcome."""
         return self.usable + self.missing
+
+    def with_shard(self, shard: Counters) -> Counters:
+        """These counters, and what a worker counted: everything but trials and time, which are counted by the head."""
+        total = copy(self)
+        for name in COUNTED_BY_WORKERS:
+            setattr(total, name, getattr(self, name) + getattr(shard, name))
+        total.spent = {model: copy(spent) for model, spent in self.spent.items()}
+        for model, spent in shard.spent.items():
+            total.spent.setdefault(model, Spent()).add(spent)
+        total.at_risk = dict(Counter(self.at_risk) + Counter(shard.at_risk))
+        total.counted = dict(self.counted)
+        for lane, theirs in shard.counted.items():
+            ours = total.counted.get(lane)
+            total.counted[lane] = theirs if ours is None else ours.with_cheapest_of(theirs)
+        return total
 
 
 Status = Literal["pending", "running", "completed", "partial", "stopped", "interrupted", "failed"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,10 +27,11 @@ from groundswell.engine.context import SETTLED, Deliver, OpenTrial, PendingAsk, 
 from groundswell.engine.delivery import cancelled_by_us
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import DriverReported, Listener, TrialEnded
+from groundswell.engine.head import Crew, Head
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
-from groundswell.engine.ports import Clock, Journal, Prices, Results
+from groundswell.engine.ports import Clock, Journal, Prices, Results, Work
 from groundswell.engine.records import BatchInfo, Counters, Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import EarlierWaves, recover
 from groundswell.engine.reuse import SharedAsks
@@ -75,6 +76,14 @@ class BatchInFlight(NamedTuple):
     info: BatchInfo | None
 
 
+class GivenOut(NamedTuple):
+    """What a run needs whose trials are run by workers. `left`: the trials that an earlier session gave out."""
+
+    work: Work
+    crew: Crew
+    left: Collection[int]
+
+
 class Run(StoredRun):
     """An open run. A driver submits trials to it and receives their outcomes.
 
@@ -98,6 +107,7 @@ class Run(StoredRun):
         parent: Journal | None = None,
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
+        given_out: GivenOut | None = None,
     ) -> None:
         super().__init__(record, results)
         self.context = context = RunContext(record, options, journal, lanes, clock, listeners)
@@ -120,15 +130,24 @@ class Run(StoredRun):
             quiet=self.quiet,
         )
         context.schedule = self.dispatch.schedule
+        self.head: Head | None = None
+        if given_out is not None:
+            self.head = Head(
+                context,
+                *given_out,
+                save_sources=save_sources,
+                made_room=lambda: self.admission.made_room(),  # noqa: PLW0108  as above
+            )
         self.admission = Admission(
             context,
             self.dispatch,
-            start=self.start,
+            start=self.start if self.head is None else self.head.start,
             recovered=self.ensure_recovered,
             last_trial=numbers[0],
             parent=parent,
             save_sources=save_sources,
             accept_changes=accept_changes,
+            head=self.head,
         )
         self.earlier_waves = EarlierWaves(context, self.dispatch)
 
@@ -137,7 +156,7 @@ class Run(StoredRun):
     @property
     def counters(self) -> Counters:
         """Counters of the run so far: trials, requests, tokens and cost."""
-        return self.context.counters
+        return self.context.counters if self.head is None else self.head.counters
 
     @property
     def options(self) -> RunOptions:
@@ -385,6 +404,11 @@ class Run(StoredRun):
         """Recover what an earlier session left unfinished, once."""
         if self.error is not None:
             raise self.error
+        if self.head is not None:
+            if not self.head.working:
+                self.head.working = True
+                self.spawn(self.head.follow())
+            return
         if self._opening is None:
             work = recover(self.context, self.admission, self.dispatch, self.earlier_waves)
             self.context.recovering = True
@@ -410,6 +434,8 @@ class Run(StoredRun):
         """Release all resources. Unfinished trials stay in the store."""
         self.dispatch.close()
         await self.context.end_tasks()
+        if self.head is not None:
+            await self.head.close()
         self.dispatch.note_cut_off()
         for trial in self.open.values():
             trial.drop()
@@ -632,6 +658,9 @@ class Run(StoredRun):
         """
         receiving = self.dispatch.batches.receiving and not (self.stopping and self.stopping.reason in AT_ONCE)
         live_in_flight = self.dispatch.live_in_flight or receiving
+        if self.head is not None and self.head.working:
+            self.head.wake()
+            return
         if self.over is not None and not (live_in_flight or self.committing or self._calling):
             self._fail(self.over)
 

@@ -585,6 +585,14 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
         Flag(group=COMMON, metavar="N"),
     ] = None
+    workers: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="Run the trials in this many processes, for CPU-heavy programs and very many trials. Needs a "
+            "store in PostgreSQL. With 0, only workers that you start elsewhere with `groundswell worker` run them."
+        ),
+        Flag(group=COMMON, metavar="N"),
+    ] = None
     account: Annotated[
         tuple[str, ...],
         Meta(
@@ -637,6 +645,11 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
         Flag(group=LIMITS, metavar="USD"),
     ] = None
+
+    @property
+    def for_engine(self) -> dict[str, Any]:
+        """What `groundswell.open` is to be given."""
+        return {"max_concurrent": self.max_concurrent, "account": self.account, "workers": self.workers}
 
     def run_options(self, base: RunOptions | None = None) -> RunOptions:
         """How the run is carried out: as `base` says, except for what was chosen."""

@@ -151,9 +151,8 @@ class Function:
         ready, outputs = self._begun(arguments, store, out, options)
         with open_sync(
             store,
-            max_concurrent=ready.choices.max_concurrent,
-            account=ready.choices.account,
             listeners=[*outputs.listeners, *listeners],
+            **ready.choices.for_engine,
         ) as engine:
             return engine.work(lambda engine: _carried_out(engine, ready, outputs, progress=progress))
 
@@ -170,9 +169,8 @@ class Function:
         ready, outputs = self._begun(arguments, store, out, options)
         async with compose.open(
             store,
-            max_concurrent=ready.choices.max_concurrent,
-            account=ready.choices.account,
             listeners=[*outputs.listeners, *listeners],
+            **ready.choices.for_engine,
         ) as engine:
             return await _carried_out(engine, ready, outputs, progress=progress)
 
@@ -196,7 +194,7 @@ class Function:
         found = _estimated(ready, store)
         if pilot and found.measured is None:
             limited = pilot_options(ready, found)
-            with open_sync(store, max_concurrent=ready.choices.max_concurrent, account=ready.choices.account) as engine:
+            with open_sync(store, **ready.choices.for_engine) as engine:
                 engine.work(
                     lambda engine: engine.drive(
                         ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=limited

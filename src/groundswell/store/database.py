@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.ports import Lock
+from groundswell.engine.ports import Lock, Work
 from groundswell.engine.records import RunRecord
 from groundswell.errors import StoreError
 
@@ -113,6 +113,9 @@ class Database(ABC):
     path: Path | None = None
     blocking = True
     """Whether a short query takes so long that it must not be made on an event loop."""
+
+    work: Work | None = None
+    """The trials that are given to workers, where several processes can work on a run."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine

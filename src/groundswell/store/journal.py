@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from groundswell.engine.ports import Then
+from groundswell.engine.ports import Then, Work
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
@@ -34,8 +34,16 @@ INSERTS = {
     "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum", "rows"), "replace"),
     "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about", "checksum")),
     "cache": Insert(schema.cache, ("key", "settlement", "created_at", "checksum"), "keep"),
+    "work": Insert(schema.work, ("trial", "again", "done"), "keep"),
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
+SET_SHARD_COUNTERS = (
+    "WITH held AS (UPDATE shards SET counters = ? WHERE run = ? AND number = ? AND holder = ? RETURNING number) "
+    "SELECT 1 / count(*) FROM held"
+)
+"""Fails with a division by zero if the shard has another holder, or has gone."""
+SET_DONE = "UPDATE work SET done = TRUE WHERE trial = ANY(?::bigint[])"
+WITHDRAW = "DELETE FROM work WHERE trial = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
 ABANDON = "UPDATE trials SET abandoned = TRUE WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
@@ -68,6 +76,15 @@ class Store:
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
         return StoreJournal(self, record, failed)
+
+    def shard_journal(self, record: RunRecord, shard: int, failed: Callable[[Exception], None]) -> StoreJournal:
+        """The journal of a run for a worker that has taken this shard of it. `record` has the counters of the shard."""
+        return ShardJournal(self, record, shard, failed)
+
+    @property
+    def work(self) -> Work | None:
+        """The trials that are given to workers; None for a file, which only one process writes to."""
+        return self.database.work
 
     def results(self, record: RunRecord) -> Results:
         """What a run found; may be read while it goes on."""
@@ -159,7 +176,7 @@ class StoreJournal:
         self._writer = store.writer
         self._failed = failed
         self._writer.failed.append(failed)
-        self._counters_key = (SET_COUNTERS, record.number)
+        self._counters_key: tuple[str, Any] = (SET_COUNTERS, record.number)
         self._after: Callable[[], None] | None = None
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
@@ -170,7 +187,7 @@ class StoreJournal:
         batch.late[self._counters_key] = self._counted
         return batch
 
-    def _counted(self) -> tuple[str, float, int]:
+    def _counted(self) -> tuple[Any, ...]:
         return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
 
     def add_trial(self, row: TrialRow, then: Then | None = None, *args: Any) -> None:
@@ -181,6 +198,12 @@ class StoreJournal:
 
     def abandon(self, trial: int) -> None:
         self._batch().updates[ABANDON, trial] = (trial,)
+
+    def add_work(self, trial: int, *, again: bool) -> None:
+        self._batch().rows["work"].extend((trial, again, False))
+
+    def withdraw(self, trial: int) -> None:
+        self._batch().updates[WITHDRAW, trial] = (trial,)
 
     def add_settlement(
         self,
@@ -352,6 +375,31 @@ class StoreJournal:
             settled = _settled(reading, list({ask.trial for ask in prints}))
             found.append((intent, given, {ask: p for ask, p in prints.items() if (*ask, p) not in settled}))
         return found
+
+
+class ShardJournal(StoreJournal):
+    """The journal of a worker. With each outcome it commits that the head may have it."""
+
+    def __init__(self, store: Store, record: RunRecord, shard: int, failed: Failed) -> None:
+        super().__init__(store, record, failed)
+        assert store.work is not None
+        self._place = record.number, shard, store.work.holder
+        self._counters_key = (SET_SHARD_COUNTERS, self._place)
+        self._done: list[int] = []
+
+    def _counted(self) -> tuple[Any, ...]:
+        return msgspec.json.encode(self._record.counters).decode(), *self._place
+
+    def add_outcome(
+        self, trial: int, fault: str | None, body: str, then: Then, *args: Any, rows: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        super().add_outcome(trial, fault, body, then, *args, rows=rows)
+        self._done.append(trial)
+        self._batch().late[SET_DONE, self._place] = self._taken
+
+    def _taken(self) -> tuple[Any, ...]:
+        done, self._done = self._done, []
+        return ("{" + ",".join(map(str, done)) + "}",)
 
 
 def _trial(columns: Sequence[Any]) -> TrialRow:

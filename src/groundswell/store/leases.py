@@ -150,7 +150,7 @@ class Holder:
             )
         connection.execute(sa.delete(leases).where(leases.c.holder == found.holder))
 
-    def _remove(self, connection: sa.Connection, found: sa.Row[Any]) -> bool:
+    def _remove(self, connection: sa.Connection, found: sa.Row[*tuple[Any, ...]]) -> bool:
         """Remove a holder that has ended or expired; returns whether it had."""
         ended = msgspec.json.decode(found.process, type=Process).has_ended()
         if found.holder == self.id or not (ended or found.left < 0):
@@ -160,6 +160,12 @@ class Holder:
         # This waits for a commit that is under way, which moves the expiry on.
         removed = connection.execute(gone if ended else gone.where(_ends < server_time))
         return removed.rowcount > 0
+
+    def remove_ended(self, connection: sa.Connection, holder: str) -> bool:
+        """Remove another holder if it has ended or expired; returns whether it is not there any more."""
+        columns = holders.c.id.label("holder"), holders.c.process, (_ends - server_time).label("left")
+        found = connection.execute(sa.select(*columns).where(holders.c.id == holder)).first()
+        return found is None or self._remove(connection, found)
 
     def is_held(self, connection: sa.Connection, run: RunRecord) -> bool:
         """Whether a process that is alive works on a run."""

@@ -31,6 +31,7 @@ from groundswell.store.leases import (
 )
 from groundswell.store.names import shown
 from groundswell.store.schema import REVISION, bring_up_to_date, commits, revision
+from groundswell.store.work import Work
 
 log = logging.getLogger("groundswell.store")
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of lost connections, which are handled here
@@ -92,6 +93,7 @@ class PostgresDatabase(Database):
         self._opened = False
         super().__init__(self._engine(poolclass=sa.QueuePool, pool_size=CONNECTIONS, max_overflow=CONNECTIONS))
         self.holder = Holder(self, self.connect, lease)
+        self.work = Work(self, self.holder, self.connect)
         try:
             with self.translating():
                 self._bring_up_to_date()

@@ -12,12 +12,12 @@ import msgspec
 import sqlalchemy as sa
 
 from groundswell.engine.ports import Lock
-from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.records import Counters, RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.checksum import checksum, verify
 from groundswell.store.database import Database, repeated
 from groundswell.store.documents import KEPT
-from groundswell.store.schema import asks, documents, outcomes, runs, trials, waves
+from groundswell.store.schema import asks, documents, outcomes, runs, shards, trials, waves, work
 from groundswell.store.sql import number
 from groundswell.version import __version__
 
@@ -113,19 +113,21 @@ class Runs:
         return self.get(uid)
 
     @repeated
-    def find(self, name_or_id: str) -> RunRecord | None:
-        """The run with this name or id."""
+    def find(self, name_or_id: str, *, own: bool = False) -> RunRecord | None:
+        """The run with this name or id. `own`: without what its workers counted."""
         if "\0" in name_or_id:
             return None
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
             if row is None and connection.execute(SCAN, {"wanted": name_or_id}).first() is not None:
                 raise self._database.error(ValueError("the index of its runs is damaged"))  # else it began anew
-            return None if row is None else _record(row)
+            if row is None:
+                return None
+            return _record(row) if own else self._counted(connection, [row])[0]
 
-    def get(self, name_or_id: str) -> RunRecord:
-        """The run with this name or id; raises `RunNotFound`."""
-        record = self.find(name_or_id)
+    def get(self, name_or_id: str, *, own: bool = False) -> RunRecord:
+        """The run with this name or id; raises `RunNotFound`. `own`: without what its workers counted."""
+        record = self.find(name_or_id, own=own)
         if record is None:
             raise RunNotFound(
                 f"no run {name_or_id!r} in {self._database.name}: list its runs with `groundswell runs list`"
@@ -137,7 +139,7 @@ class Runs:
         some = {"limit": ALL if limit is None else limit, "offset": offset}
         with self._read() as connection:
             found = connection.execute(LIST_OF if drivers else LIST, some | _of(drivers))
-            return [_record(row) for row in found.all()]
+            return self._counted(connection, found.all())
 
     def count(self, *, drivers: Sequence[str] = ()) -> int:
         """How many runs there are, or how many of some drivers."""
@@ -172,8 +174,18 @@ class Runs:
             matches.append(runs.c.status.in_(statuses))
         with self._read() as connection:
             query = sa.select(runs).where(*matches).order_by(runs.c.id.desc()).limit(limit).offset(offset)
-            found = [_record(row) for row in connection.execute(query)]
+            found = self._counted(connection, connection.execute(query).all())
             return found, int(connection.execute(COUNT.where(*matches)).scalar_one())
+
+    def _counted(self, connection: sa.Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[RunRecord]:
+        """Runs with what their workers counted so far."""
+        records = {row.id: _record(row) for row in rows}
+        if self._database.work is not None:
+            theirs = sa.select(shards.c.run, shards.c.counters).where(shards.c.run.in_(records))
+            for number, counters in connection.execute(theirs):
+                record = records[number]
+                record.counters = record.counters.with_shard(msgspec.json.decode(counters, type=Counters))
+        return list(records.values())
 
     def experiments(self) -> Sequence[str]:
         """The experiments that have runs, by the names of their drivers."""
@@ -194,14 +206,16 @@ class Runs:
 
     @repeated
     def change(self, record: RunRecord, **values: Any) -> None:
-        """Set columns of a run."""
-        for column in ("options", "sources", "counters"):
-            if column in values:
-                values[column] = _json(values[column])
+        """Set columns of a run. Sources are added to those that it has."""
         checked = any(column in CHECKED for column in values)
         with self._write(record) as connection:
             if checked and (row := connection.execute(BY_NUMBER, {"number": record.number}).first()) is not None:
-                _record(row)  # what is damaged must not get a new checksum
+                stored = _record(row)  # what is damaged must not get a new checksum
+                if "sources" in values:  # workers may add some too
+                    values["sources"] = {**stored.sources, **values["sources"]}
+            for column in ("options", "sources", "counters"):
+                if column in values:
+                    values[column] = _json(values[column])
             connection.execute(
                 sa.update(runs).where(runs.c.id == record.number).values(updated_at=time.time(), **values)
             )
@@ -290,6 +304,8 @@ class Runs:
             _delete_trials(connection, first, last)
             connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
             connection.execute(_kept_by(record))
+            connection.execute(sa.delete(work).where(work.c.trial.between(first, last)))
+            connection.execute(sa.delete(shards).where(shards.c.run == record.number))
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
 
     @repeated

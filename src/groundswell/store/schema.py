@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from groundswell.errors import StoreCorrupt, StoreTooNew
 
-FIRST, REVISION = "0001", "0009"
+FIRST, REVISION = "0001", "0010"
 OURS = {"alembic_version", "trials", "asks"}
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -158,6 +158,29 @@ commits = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
 )
 """Transactions other than those of journals, to find out whether one whose answer was lost was committed."""
+
+shards = sa.Table(
+    "shards",
+    metadata,
+    sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.Text),
+    sa.Column("counters", sa.Text, nullable=False),
+    sa.Column("room", sa.Integer, nullable=False),
+    sa.Column("stopped", sa.Boolean, nullable=False),
+    sa.Column("problem", sa.Text),
+)
+"""The shards of runs whose trials are run by workers: see `work.py`."""
+
+work = sa.Table(
+    "work",
+    metadata,
+    sa.Column("trial", BIG, primary_key=True, autoincrement=False),
+    sa.Column("shard", sa.Integer),
+    sa.Column("again", sa.Boolean, nullable=False),
+    sa.Column("done", sa.Boolean, nullable=False),
+)
+"""The open trials of such runs."""
 
 
 def bring_up_to_date(connection: sa.Connection, tables: Collection[str], name: str) -> None:

@@ -113,8 +113,8 @@ class _CrashingRuns:
     def find(self, name_or_id: str) -> RunRecord | None:
         return self._runs.find(name_or_id)
 
-    def get(self, name_or_id: str) -> RunRecord:
-        return self._runs.get(name_or_id)
+    def get(self, name_or_id: str, *, own: bool = False) -> RunRecord:
+        return self._runs.get(name_or_id, own=own)
 
     def change(self, record: RunRecord, **values: Any) -> None:
         self._write(lambda: self._runs.change(record, **values))

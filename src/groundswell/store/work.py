@@ -1,0 +1,349 @@
+"""The trials that the head of a run gives to workers, in a PostgreSQL database.
+
+The head is the process that has locked a run. It adds a row to `work` in the commit that starts a trial. A worker
+takes trials for its shard of the run, and marks them as done in the commit that stores their outcomes. A shard is held
+by one process and has counters of its own, which are added to those of the run when they are read. If its holder has
+ended, any worker may take the shard over, with its open trials and with what its counters say may have been sent.
+
+Every statement here may be repeated if its answer is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import psycopg
+import sqlalchemy as sa
+
+from groundswell.engine.ports import Shard, Task
+from groundswell.engine.records import Counters, RunRecord, TrialRow
+from groundswell.errors import RunBusy, RunError
+from groundswell.store.checksum import trial_row
+from groundswell.store.database import Database, repeated
+from groundswell.store.leases import ENDS, SERVER_TIME, Holder, Process
+
+Connect = Callable[[], psycopg.Connection[Any]]
+
+SHARDS = (
+    f"SELECT number, holder, counters, room, problem, process, {ENDS} < {SERVER_TIME} AS expired "
+    "FROM shards LEFT JOIN holders ON holders.id = holder WHERE run = %s ORDER BY number"
+)
+ADD_LEFT_OVER = """
+    INSERT INTO work (trial, shard, again, done)
+    SELECT id, %s, TRUE, FALSE FROM trials WHERE id BETWEEN %s AND %s AND NOT abandoned
+    AND NOT EXISTS (SELECT 1 FROM outcomes WHERE trial = id) AND NOT EXISTS (SELECT 1 FROM work WHERE trial = id)
+    RETURNING trial
+"""
+COUNT = """
+    SELECT count(*) FILTER (WHERE NOT abandoned OR trial IS NOT NULL),
+        count(*) FILTER (WHERE trial IS NOT NULL AND fault IS NULL), count(*) FILTER (WHERE fault IS NOT NULL)
+    FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id WHERE trials.id BETWEEN %s AND %s
+"""
+ENDED = """
+    SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned, ended_at,
+        trials.checksum, outcomes.checksum
+    FROM work JOIN trials ON trials.id = work.trial JOIN outcomes ON outcomes.trial = work.trial
+    WHERE done AND work.trial BETWEEN %s AND %s
+"""
+TAKE = """
+    WITH mine AS (SELECT 1 FROM shards WHERE run = %(run)s AND number = %(shard)s AND holder = %(holder)s FOR SHARE),
+    all_open AS (SELECT count(*) AS many, count(*) FILTER (WHERE shard = %(shard)s) AS mine
+        FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND NOT done),
+    workers AS (SELECT greatest(%(workers)s, count(*)) AS many FROM shards WHERE run = %(run)s AND holder IS NOT NULL),
+    fair AS (SELECT ceil(all_open.many::float / workers.many) - all_open.mine AS many FROM all_open, workers),
+    taken AS (SELECT trial FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND shard IS NULL AND NOT done
+        AND EXISTS (SELECT 1 FROM mine) ORDER BY trial
+        LIMIT (SELECT greatest(0, least(%(most)s, many)) FROM fair) FOR UPDATE SKIP LOCKED)
+    UPDATE work SET shard = %(shard)s FROM taken WHERE work.trial = taken.trial RETURNING work.trial
+"""
+"""A worker takes no more than its fair share of all open trials, so that the last ones are spread over all workers."""
+OPEN = "SELECT trial FROM work WHERE shard = %s AND NOT done AND trial BETWEEN %s AND %s"
+TRIALS = """
+    SELECT id, key, program, spec, attempt, again FROM work JOIN trials ON trials.id = work.trial
+    WHERE trial = ANY(%s) ORDER BY id
+"""
+RUNS = "SELECT uid FROM runs WHERE id IN (SELECT DISTINCT trial >> 32 FROM work WHERE NOT done)"
+
+
+class Work:
+    """The work of all runs in a database."""
+
+    def __init__(self, database: Database, holder: Holder, connect: Connect) -> None:
+        self._database = database
+        self._holder = holder
+        self._connect = connect
+
+    @property
+    def holder(self) -> str:
+        """The id of this process among the holders."""
+        return self._holder.id
+
+    def bell(self, hear: str, heard: Callable[[], None]) -> Bell:
+        """Listen on a channel; `heard` is called on a thread of its own."""
+        return Bell(self._connect, hear, heard)
+
+    # For the head of a run.
+
+    @repeated
+    def begin(self, record: RunRecord) -> Collection[int]:
+        """Give all trials that an earlier session left to workers. Returns the open trials."""
+        first, last = record.span
+        with self._database.writing(record.number) as connection:
+            run = connection.exec_driver_sql
+            waves = run("SELECT count(*) FROM waves WHERE ended_at IS NULL AND id BETWEEN %s AND %s", (first, last))
+            if waves.scalar_one():
+                raise RunError(
+                    f"run {record.title!r} has batches in flight, which only a process without workers collects: "
+                    "resume it without --workers and --cluster"
+                )
+            run("UPDATE shards SET stopped = FALSE, problem = NULL WHERE run = %s", (record.number,))
+            run("DELETE FROM work WHERE done AND trial BETWEEN %s AND %s", (first, last))
+            counters = self._recounted(connection, record)
+            number = run(
+                "SELECT coalesce(max(number), 0) + 1 FROM shards WHERE run = %s", (record.number,)
+            ).scalar_one()
+            if run(ADD_LEFT_OVER, (number, first, last)).all():
+                at_risk = Counters(flying=counters.flying, at_risk=counters.at_risk, counted=counters.counted)
+                self._add_shard(connection, record, number, None, at_risk)
+            counters.flying, counters.at_risk, counters.counted = 0, {}, {}
+            self._set_counters(connection, record, counters)
+            open_ = "SELECT trial FROM work WHERE NOT done AND trial BETWEEN %s AND %s"
+            return set(run(open_, (first, last)).scalars())
+
+    @repeated
+    def shards(self, record: RunRecord) -> Sequence[Shard]:
+        """The shards of a run."""
+        with self._database.reading() as connection:
+            return self._shards(connection, record)
+
+    @repeated
+    def ended(self, record: RunRecord, known: Sequence[int]) -> Sequence[TrialRow]:
+        """The trials that have ended, except those that are known from earlier calls, which need not be kept longer."""
+        with self._database.reading() as connection:
+            if known:
+                connection.exec_driver_sql("DELETE FROM work WHERE trial = ANY(%s) AND done", (list(known),))
+            return [trial_row(row) for row in connection.exec_driver_sql(ENDED, record.span)]
+
+    @repeated
+    def stop(self, record: RunRecord) -> None:
+        """Tell the workers of a run to send nothing more."""
+        with self._database.writing(record.number) as connection:
+            connection.exec_driver_sql("UPDATE shards SET stopped = TRUE WHERE run = %s", (record.number,))
+
+    @repeated
+    def fold(self, record: RunRecord, *, ended: bool = False) -> Counters:
+        """Add the counters of all shards to the run, and remove these; who still holds one cannot commit any more.
+
+        `ended`: the driver has returned, so trials that are open do not belong to the run.
+        """
+        first, last = record.span
+        with self._database.writing(record.number) as connection:
+            run = connection.exec_driver_sql
+            run("SELECT 1 FROM shards WHERE run = %s FOR UPDATE", (record.number,))
+            shards = self._shards(connection, record)
+            if ended:
+                left = "SELECT trial FROM work WHERE NOT done AND trial BETWEEN %s AND %s"
+                run(f"UPDATE trials SET abandoned = TRUE WHERE id IN ({left})", (first, last))
+            counters = self._recounted(connection, record)
+            for shard in shards:
+                counters = counters.with_shard(shard.counters)
+            run("DELETE FROM work WHERE trial BETWEEN %s AND %s", (first, last))
+            run("DELETE FROM shards WHERE run = %s", (record.number,))
+            self._set_counters(connection, record, counters)
+        return counters
+
+    def fold_left_over(self, record: RunRecord) -> None:
+        """The same, before a run is continued without workers. Raises `RunBusy` if there are some."""
+        shards = self.shards(record)
+        if any(shard.alive for shard in shards):
+            raise RunBusy(
+                f"run {record.title!r} has workers, which still work on it: stop them, or continue it with --workers"
+            )
+        if shards:
+            self.fold(record)
+
+    def _recounted(self, connection: sa.Connection, record: RunRecord) -> Counters:
+        """The own counters of a run, with its trials counted again: those that ended while nobody counted them."""
+        text = connection.exec_driver_sql("SELECT counters FROM runs WHERE id = %s", (record.number,)).scalar_one()
+        counters = msgspec.json.decode(text, type=Counters)
+        counted = connection.exec_driver_sql(COUNT, record.span).one()
+        counters.planned, counters.usable, counters.missing = counted
+        return counters
+
+    def _set_counters(self, connection: sa.Connection, record: RunRecord, counters: Counters) -> None:
+        text = msgspec.json.encode(counters).decode()
+        connection.exec_driver_sql("UPDATE runs SET counters = %s WHERE id = %s", (text, record.number))
+
+    def _shards(self, connection: sa.Connection, record: RunRecord) -> Sequence[Shard]:
+        return [_shard(row) for row in connection.exec_driver_sql(SHARDS, (record.number,))]
+
+    # For workers.
+
+    @repeated
+    def runs(self) -> Sequence[str]:
+        """The ids of the runs that have work."""
+        with self._database.reading() as connection:
+            return connection.exec_driver_sql(RUNS).scalars().all()
+
+    @repeated
+    def take_shard(self, record: RunRecord, *, left: bool) -> tuple[int, Counters] | None:
+        """Take a shard of a run: with `left`, one that its holder has left with open trials, or else a new one.
+
+        Returns its number and its counters.
+        """
+        holder = self._holder
+        holder.join()
+        with self._database.writing() as connection:
+            holder.check(connection)
+            stopping = "SELECT 1 FROM shards WHERE run = %s AND stopped"
+            if connection.exec_driver_sql(stopping, (record.number,)).first() is not None:
+                return None
+            if not left:
+                highest = "SELECT coalesce(max(number), 0) FROM shards WHERE run = %s"
+                number = connection.exec_driver_sql(highest, (record.number,)).scalar_one() + 1
+                self._add_shard(connection, record, number, holder.id, Counters())
+                return number, Counters()
+            for shard in self._shards(connection, record):
+                open_ = connection.exec_driver_sql(OPEN, (shard.number, *record.span)).first()
+                if shard.alive or open_ is None:
+                    continue
+                if shard.holder is not None and not holder.remove_ended(connection, shard.holder):
+                    continue
+                take = "UPDATE shards SET holder = %s, problem = NULL, stopped = FALSE WHERE run = %s AND number = %s"
+                connection.exec_driver_sql(take, (holder.id, record.number, shard.number))
+                return shard.number, shard.counters
+        return None
+
+    @repeated
+    def take(self, record: RunRecord, shard: int, most: int, workers: int) -> Sequence[Task]:
+        """Take more trials, at most so many. `workers`: how many there will be, if that is known."""
+        first, last = record.span
+        named = {"run": record.number, "shard": shard, "holder": self.holder, "most": most}
+        with self._database.reading() as connection:
+            found = connection.exec_driver_sql(TAKE, {**named, "first": first, "last": last, "workers": workers})
+            return self._tasks(connection, list(found.scalars()))
+
+    @repeated
+    def tasks(self, trials: Iterable[int]) -> Sequence[Task]:
+        """Trials of a shard."""
+        with self._database.reading() as connection:
+            return self._tasks(connection, list(trials))
+
+    @repeated
+    def look(self, record: RunRecord, shard: int, room: int) -> tuple[bool, Collection[int]]:
+        """Whether a shard is to send nothing more, and its open trials. Raises `LeaseLost` if it is not held any more.
+
+        `room`: how many trials it wants to have open.
+        """
+        with self._database.reading() as connection:
+            said = connection.exec_driver_sql(
+                "UPDATE shards SET room = %s WHERE run = %s AND number = %s AND holder = %s RETURNING stopped",
+                (room, record.number, shard, self.holder),
+            ).first()
+            if said is None:
+                raise self._holder.lost()
+            return said.stopped, set(connection.exec_driver_sql(OPEN, (shard, *record.span)).scalars())
+
+    @repeated
+    def release(self, record: RunRecord, shard: int, problem: str | None = None) -> None:
+        """Let others have a shard. `problem`: why its holder does not go on, for the head."""
+        with self._database.reading() as connection:
+            release = "UPDATE shards SET holder = NULL, room = 0, problem = %s"
+            mine = "WHERE run = %s AND number = %s AND holder = %s"
+            connection.exec_driver_sql(f"{release} {mine}", (problem, record.number, shard, self.holder))
+
+    def _add_shard(
+        self, connection: sa.Connection, record: RunRecord, number: int, holder: str | None, counters: Counters
+    ) -> None:
+        connection.exec_driver_sql(
+            "INSERT INTO shards VALUES (%s, %s, %s, %s, 0, FALSE, NULL)",
+            (record.number, number, holder, msgspec.json.encode(counters).decode()),
+        )
+
+    def _tasks(self, connection: sa.Connection, trials: list[int]) -> Sequence[Task]:
+        if not trials:
+            return ()
+        found = connection.exec_driver_sql(TRIALS, (trials,))
+        return [Task(TrialRow(*row[:5]), row.again) for row in found]
+
+
+def _shard(row: sa.Row[Any]) -> Shard:
+    ended = row.process is None or row.expired or msgspec.json.decode(row.process, type=Process).has_ended()
+    counters = msgspec.json.decode(row.counters, type=Counters)
+    return Shard(row.number, row.holder, counters, row.room, row.problem, row.holder is not None and not ended)
+
+
+RING_AFTER = 0.01
+"""Seconds between two notifications of one process: while one is committed, others wait."""
+LISTEN_AGAIN = 1.0
+
+
+class Bell:
+    """Tells other processes that there is news of a run, and is told by them.
+
+    A lost message does no harm: who waits for one looks now and then anyway.
+    """
+
+    def __init__(self, connect: Connect, hear: str, heard: Callable[[], None]) -> None:
+        self._connect = connect
+        self._hear = hear
+        self._heard = heard
+        self._wanted: set[str] = set()
+        self._ringing = threading.Condition()
+        self._ending = False
+        self._threads = [
+            threading.Thread(target=self._ring_on, name="groundswell-bell", daemon=True),
+            threading.Thread(target=self._listen, name="groundswell-listen", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def ring(self, channel: str) -> None:
+        """Tell the processes that listen on a channel, soon."""
+        with self._ringing:
+            self._wanted.add(channel)
+            self._ringing.notify()
+
+    def close(self) -> None:
+        """Send what is left, and listen no more."""
+        with self._ringing:
+            self._ending = True
+            self._ringing.notify()
+        for thread in self._threads:
+            thread.join()
+
+    def _ring_on(self) -> None:
+        connection: psycopg.Connection[Any] | None = None
+        while True:
+            with self._ringing:
+                while not (self._wanted or self._ending):
+                    self._ringing.wait()
+                channels, self._wanted = self._wanted, set()
+                if self._ending and not channels:
+                    break
+            try:
+                connection = connection or self._connect()
+                for channel in channels:
+                    connection.execute("SELECT pg_notify(%s, '')", (channel,))
+            except psycopg.Error:
+                if connection is not None:
+                    connection.close()
+                connection = None
+            time.sleep(RING_AFTER)
+        if connection is not None:
+            connection.close()
+
+    def _listen(self) -> None:
+        while not self._ending:
+            with suppress(psycopg.Error), self._connect() as connection:
+                connection.execute(f"LISTEN {self._hear}")
+                while not self._ending:
+                    for _ in connection.notifies(timeout=LISTEN_AGAIN / 4, stop_after=1):
+                        self._heard()
+            if not self._ending:
+                time.sleep(LISTEN_AGAIN)
