@@ -38,7 +38,8 @@ from groundswell.errors import (
 from groundswell.program.request import Chat, Reply, Usage, encode_settlement
 from groundswell.store.check import check_server
 from groundswell.store.journal import Store
-from groundswell.store.leases import NAME, Process, this_process
+from groundswell.store.leases import NAME
+from groundswell.store.process import Process, this_process
 from groundswell.store.local_postgres import LocalServer, Status
 from groundswell.store.migrations import upgrade
 from groundswell.store.names import shown

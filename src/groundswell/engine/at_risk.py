@@ -134,5 +134,5 @@ def _key(lane: Lane) -> str:
 
 def _most_lost(lane: Lane) -> int:
     """How many asks on a live lane a kill of the process loses at most."""
-    most = lane.pace.allowance.limits.max_concurrent
+    most = max(lane.pace.allowance.most, lane.pace.in_flight)
     return NO_LIMIT if lane.together else most + most_uncommitted(most)

@@ -23,7 +23,7 @@ from groundswell.engine.delivery import Delivery
 from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Prices
-from groundswell.engine.rate_limit import Demand, Mark
+from groundswell.engine.rate_limit import Allowance, Demand, Mark
 from groundswell.engine.records import Intent, Receipt
 from groundswell.engine.retry import LOAD, PASSING, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse, SharedAsks
@@ -205,6 +205,18 @@ class Dispatch:
                     self._context.abort(error)
             else:
                 self.schedule()
+
+    def wants(self, allowance: Allowance) -> int:
+        """How many requests are in flight with an account, or wait to be sent there."""
+        queues = ((lane, queue) for lane, queue in self._queues.queues.items() if not lane.barrier)
+        return sum(len(queue.asks) + queue.in_flight for lane, queue in queues if lane.pace.allowance is allowance)
+
+    def share_changed(self, allowance: Allowance) -> None:
+        """More or fewer requests may be in flight with an account. What a kill can lose is committed first."""
+        for lane in self._queues.queues:
+            if lane.pace.allowance is allowance:
+                self._at_risk.at_work(lane)
+        self.schedule()
 
     def _go_on(self) -> None:
         """A commit has continued programs: send their next requests without another loop iteration."""

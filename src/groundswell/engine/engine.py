@@ -85,7 +85,7 @@ class Engine:
         self._crew = crew
         self._options = options
         self._router = router
-        self._lanes = Lanes(router, clock, paces or Paces())
+        self._lanes = Lanes(router, clock, paces or Paces(), None if paces is None else store.shares)
         self._asked: SharedAsks = {}
         self._clock = clock
         self._prices = prices
@@ -102,6 +102,7 @@ class Engine:
                 await self._end(run, error)
         finally:
             try:
+                await self._lanes.close()
                 await self._router.close()
             finally:
                 await self.store.close()

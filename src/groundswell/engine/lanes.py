@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from groundswell.engine.batch_quota import BatchQuota, ProviderQueue
-from groundswell.engine.ports import Batching, Clock, Route, Router, Singly, Transport
-from groundswell.engine.rate_limit import Pace, Paces
+from groundswell.engine.ports import Batching, Clock, Route, Router, ShareTable, Singly, Transport
+from groundswell.engine.rate_limit import Allowance, Pace, Paces
 from groundswell.engine.records import Via
+from groundswell.engine.shares import SharedLimits
 from groundswell.program.request import Embed, Request
 
 
@@ -71,11 +72,19 @@ class Waiting(Protocol):
         """A slot of a lane is free."""
         ...
 
+    def wants(self, allowance: Allowance) -> int:
+        """How many requests are in flight with an account, or wait to be sent there."""
+        ...
+
+    def share_changed(self, allowance: Allowance) -> None:
+        """More or fewer requests may be in flight with an account."""
+        ...
+
 
 class Lanes:
     """Finds the lane of a request, and notifies runs when a lane has room again."""
 
-    def __init__(self, router: Router, clock: Clock, paces: Paces) -> None:
+    def __init__(self, router: Router, clock: Clock, paces: Paces, shares: ShareTable | None = None) -> None:
         self.router = router
         self._clock = clock
         self._paces = paces
@@ -84,6 +93,9 @@ class Lanes:
         self._by_route: dict[tuple[Route, bool], Lane] = {}
         self._rooms: dict[tuple[object, str], ProviderQueue] = {}
         self._runs: list[Waiting] = []
+        self._shared = None
+        if shares is not None:
+            self._shared = SharedLimits(shares, clock, self._wanted, self._share_changed)
 
     def of(self, request: Request, via: Via = "live") -> Lane:
         """The lane of a request."""
@@ -110,6 +122,8 @@ class Lanes:
             paces = self._own_paces if route.limiter is None else self._paces
             limiter = (route.account, route.transport.name) if route.limiter is None else route.limiter
             pace = paces.of(limiter, (route.model, together), route.limits, self._clock.now())
+            if self._shared is not None and route.limiter is not None and not route.transport.barrier:
+                self._shared.join(route.limiter, pace.allowance)
             live = (
                 None if route.live is None else self._lane(route.live, apart=apart and route.live.transport.vectorised)
             )
@@ -157,6 +171,18 @@ class Lanes:
         """There is room in a provider's queue, possibly for another model."""
         for run in self._runs:
             run.schedule()
+
+    async def close(self) -> None:
+        """Give shares of limits back to other processes."""
+        if self._shared is not None:
+            await self._shared.close()
+
+    def _wanted(self, allowance: Allowance) -> int:
+        return sum(run.wants(allowance) for run in self._runs)
+
+    def _share_changed(self, allowance: Allowance) -> None:
+        for run in list(self._runs):
+            run.share_changed(allowance)
 
     def freed(self, lane: Lane) -> None:
         """A slot is free: let the runs send, in turn."""

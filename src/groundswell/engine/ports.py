@@ -486,6 +486,21 @@ class Work(Protocol):
         ...
 
 
+class ShareTable(Protocol):
+    """How processes share the limits of accounts. All methods block."""
+
+    def take(self, limiter: str, wants: int, using: int, most: int) -> int:
+        """Take a share of the slots of an account, `most` in all; returns how many.
+
+        `wants`: how many requests there are; `using`: how many of them are in flight.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Give all shares back."""
+        ...
+
+
 class Results(Protocol):
     """The results of a run. They can be read from any thread, during the run, and after the store was closed."""
 
@@ -533,6 +548,11 @@ class Store(Protocol):
     @property
     def work(self) -> Work | None:
         """The trials of workers; None if only one process can work on a run."""
+        ...
+
+    @property
+    def shares(self) -> ShareTable:
+        """How processes that use this store share the limits of accounts."""
         ...
 
     def shard_journal(self, record: RunRecord, shard: int, failed: Callable[[Exception], None]) -> Journal:

@@ -105,6 +105,18 @@ class Bucket:
         rate = SLOWER * per_minute / 60
         return cls(resource, rate, rate * SMOOTH, now)
 
+    def smooth_to(self, per_minute: float, now: float) -> None:
+        """The same with another rate."""
+        rate = SLOWER * per_minute / 60
+        self.resize(rate, rate * SMOOTH, now)
+
+    def resize(self, rate: float, size: float, now: float) -> None:
+        """Fill at another rate, up to another size, from now on."""
+        level = self.level(now)
+        self.rate = rate
+        self.size = max(1.0, size)
+        self._level = min(level, self.size)
+
     def level(self, now: float) -> float:
         """Its current level."""
         if now > self._at:
@@ -131,24 +143,26 @@ class Bucket:
         """Whether it is small because the provider counts in shorter intervals."""
         return now < self._shy_until
 
-    def learn(self, said: Standing, news: News, taken: float, now: float) -> None:
+    def learn(self, said: Standing, news: News, taken: float, now: float, share: float = 1.0) -> None:
         """Take over what the provider said of an earlier time; `taken` is what has been taken by now.
+
+        `share`: the part of it for this process. If the others use less than theirs, it fills faster than that.
 
         Less than expected is believed at once, more over a second: see `BELIEVED_AFTER`. If the bucket was full since
         then, some of what came in was lost, and old news cannot say how much.
         """
         level, was, shy = self.level(now), self.size, self.shy(now) and self.resource not in RESERVED
-        rate = rate_of(said)
+        rate = share * rate_of(said)
         if shy:
             self._news = None  # what is left over says nothing of how fast it fills
         else:
             self._compare(news, rate)
         self.rate = SLOWER * self._gain * rate
-        self.size = max(1.0, rate * SHY if shy else min(said.limit, max(self.size, said.remaining)))
+        self.size = max(1.0, rate * SHY if shy else min(share * said.limit, max(self.size, share * said.remaining)))
         self._care = max(1.0, self._care * CALMER)
-        spare = self._care * max(1.0, rate * SPARE, said.limit * 0.005)
+        spare = self._care * max(1.0, rate * SPARE, share * said.limit * 0.005)
         self.margin = min(spare, self.size * self._care / (3 + self._care))
-        told = min(self.size, said.remaining + max(0.0, now - news.at) * self.rate - (taken - news.taken))
+        told = min(self.size, share * said.remaining + max(0.0, now - news.at) * self.rate - (taken - news.taken))
         lossy = news.at < self._full_at and self.size <= was
         if shy or lossy:
             told = min(told, level)
@@ -263,12 +277,17 @@ class Starving(NamedTuple):
 
 
 class Allowance:
-    """Limits from the settings of an account, for all its models."""
+    """Limits from the settings of an account, for all its models.
+
+    Several processes may share them. `most` is how many requests this one may have in flight, and `share` the part of
+    each limit that is for it.
+    """
 
     def __init__(self, limits: PaceLimits, now: float) -> None:
         self.lock = threading.Lock()
         self.in_flight = 0
         self.starving: Starving | None = None
+        self._shares: dict[object, int] = {}
         self.adopt(limits, now)
 
     def adopt(self, limits: PaceLimits, now: float) -> None:
@@ -279,7 +298,24 @@ class Allowance:
             "output_tokens": limits.output_tokens_per_minute,
         }
         self.limits = limits
-        self.buckets = [Bucket.smooth(name, rate, now) for name, rate in per_minute.items() if rate is not None]
+        self.per_minute = {name: rate for name, rate in per_minute.items() if rate is not None}
+        self.buckets = [Bucket.smooth(name, rate, now) for name, rate in self.per_minute.items()]
+        self._divide(now)
+
+    def set_share(self, of: object, slots: int | None, now: float) -> None:
+        """Use so many of all slots from now on, and that part of the rates; None: all. `of`: who divides them."""
+        with self.lock:
+            self._shares.pop(of, None)
+            if slots is not None:
+                self._shares[of] = slots
+            self._divide(now)
+
+    def _divide(self, now: float) -> None:
+        whole = self.limits.max_concurrent
+        self.most = min([whole, *self._shares.values()])
+        self.share = self.most / whole
+        for bucket in self.buckets:
+            bucket.smooth_to(self.per_minute[bucket.resource] * self.share, now)
 
     def starves(self, who: object, now: float) -> None:
         """Somebody holds no slot and there is none: who has some fills each as it comes free, before others look."""
@@ -336,7 +372,7 @@ class Pace:
     @property
     def cap(self) -> int:
         """How many requests may be in flight."""
-        return min(int(self._cap), self.allowance.limits.max_concurrent)
+        return min(int(self._cap), self.allowance.most)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -350,7 +386,7 @@ class Pace:
         with allowance.lock:
             if now < self.not_before:
                 return self.not_before
-            most = allowance.limits.max_concurrent
+            most = allowance.most
             kept = 0 if allowance.starving is None else allowance.kept_from(who, now)
             if self.in_flight + kept >= min(int(self._cap), most) or allowance.in_flight + kept >= most:
                 return inf
@@ -398,7 +434,7 @@ class Pace:
     def done(self, mark: Mark, used: Demand, now: float) -> None:
         """A request was answered: correct its usage, and raise the limit if every slot was in use."""
         with self.allowance.lock:
-            saturated = self.in_flight >= 0.85 * min(self._cap, self.allowance.limits.max_concurrent)
+            saturated = self.in_flight >= 0.85 * min(self._cap, self.allowance.most)
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
@@ -440,7 +476,7 @@ class Pace:
                     bucket.limit = said.limit
                     self._note(now, f"learnt a limit of {_limit_text(said)}")
                 news = News(mark.at, said.remaining, mark.taken(said.resource))
-                bucket.learn(said, news, self._last.taken(said.resource), now)
+                bucket.learn(said, news, self._last.taken(said.resource), now, self.allowance.share)
 
     def _gather(self) -> None:
         """All buckets that apply to a request: learnt ones, and those from the settings."""

@@ -215,7 +215,7 @@ class Session:
         try:
             if self.left:
                 _, trials = await self._look()
-                await self._start(await asyncio.to_thread(self._worker.work.tasks, trials))
+                await self._start(await asyncio.to_thread(self._worker.work.tasks, trials), again=True)
         finally:
             run.context.recovering = False
         run.dispatch.reuse.begin()
@@ -259,7 +259,7 @@ class Session:
             run.dispatch.forget_dropped()
         unknown = set(trials) - self._mine
         if found := unknown & set(self._unknown):
-            await self._start(await asyncio.to_thread(self._worker.work.tasks, found))
+            await self._start(await asyncio.to_thread(self._worker.work.tasks, found), again=True)
         self._unknown = unknown
 
     async def _take_more(self) -> None:
@@ -274,13 +274,13 @@ class Session:
                 return
             await self._start(tasks)
 
-    async def _start(self, tasks: Sequence[Task]) -> None:
-        """Run trials up to their first requests."""
+    async def _start(self, tasks: Sequence[Task], *, again: bool = False) -> None:
+        """Run trials up to their first requests. `again`: all of them may have been started before."""
         run = self._run
         self._mine.update(task.row.id for task in tasks)
         self._load_programs({task.row.program for task in tasks})
-        again = [task.row.id for task in tasks if task.again]
-        recorded = await run.journal.recorded(again) if again else {}
+        begun = [task.row.id for task in tasks if again or task.again]
+        recorded = await run.journal.recorded(begun) if begun else {}
         inherited = await run.admission.inherited([task.row.key for task in tasks])
         for row, _ in tasks:
             if run.over is not None:

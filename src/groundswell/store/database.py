@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -154,6 +155,10 @@ class Database(ABC):
     @abstractmethod
     def is_held(self, run: RunRecord) -> bool:
         """Whether some process works on a run now."""
+
+    def time(self, connection: sa.Connection) -> float:
+        """The time by the clock that all processes share."""
+        return time.time()
 
     @abstractmethod
     def size(self) -> int:

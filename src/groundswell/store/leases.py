@@ -11,13 +11,9 @@ All times are those of the database.
 
 from __future__ import annotations
 
-import os
-import platform
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -28,6 +24,7 @@ import sqlalchemy as sa
 from groundswell.engine.records import RunRecord
 from groundswell.errors import LeaseLost, RunBusy, StoreError
 from groundswell.store.database import Database
+from groundswell.store.process import Process, this_process
 from groundswell.store.schema import holders, leases
 
 SECONDS = 30.0
@@ -68,26 +65,6 @@ CLEAN_UP = (
 server_time = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
 """`SERVER_TIME` for SQLAlchemy."""
 _ends = sa.literal_column(ENDS, sa.Float)
-
-
-class Process(msgspec.Struct, frozen=True):
-    """A process as others see it. Its machine is also that of its container."""
-
-    pid: int
-    started: str
-    host: str
-    machine: str
-
-    def has_ended(self) -> bool:
-        """Whether this is known, because the process was on this machine, which must be known for certain."""
-        if not self.machine or self.machine != this_process().machine:
-            return False
-        started = _started(self.pid)
-        return not _is_there(self.pid) if started is None else started != self.started
-
-    def __str__(self) -> str:
-        here = self.machine == this_process().machine
-        return f"process {self.pid}" if here else f"process {self.pid} on {self.host}"
 
 
 class Holder:
@@ -244,38 +221,3 @@ def _holder_of(run: RunRecord) -> sa.Select[Any]:
     columns = leases.c.holder, holders.c.process, (_ends - server_time).label("left")
     joined = leases.outerjoin(holders, holders.c.id == leases.c.holder)
     return sa.select(*columns).select_from(joined).where(leases.c.run == run.number)
-
-
-@cache
-def this_process() -> Process:
-    """This process. `machine` changes when the machine restarts, and is another one in each container."""
-    pid = os.getpid()
-    return Process(pid, _started(pid) or "", platform.node(), _machine())
-
-
-def _machine() -> str:
-    """Empty where it cannot be told from another machine of the same name."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{platform.node()}/{boot}/{os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def _started(pid: int) -> str | None:
-    """When a process was started: a later one may get its number. Empty if it has ended, None if that is not told."""
-    try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return "" if state == "Z" else fields[18]
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # it belongs to somebody else
-    return True

@@ -182,6 +182,9 @@ class PostgresDatabase(Database):
         with self.reading() as connection:
             return self.holder.is_held(connection, run)
 
+    def time(self, connection: sa.Connection) -> float:
+        return float(connection.execute(sa.select(server_time)).scalar_one())
+
     def size(self) -> int:
         with self.reading() as connection:
             return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())

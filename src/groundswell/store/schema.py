@@ -172,6 +172,18 @@ shards = sa.Table(
 )
 """The shards of runs whose trials are run by workers: see `work.py`."""
 
+shares = sa.Table(
+    "shares",
+    metadata,
+    sa.Column("limiter", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Text, primary_key=True),
+    sa.Column("process", sa.Text, nullable=False),
+    sa.Column("wants", sa.Integer, nullable=False),
+    sa.Column("slots", sa.Integer, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+"""Which process may have how many requests in flight with an account: see `shares.py`."""
+
 work = sa.Table(
     "work",
     metadata,

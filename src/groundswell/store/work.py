@@ -25,7 +25,8 @@ from groundswell.engine.records import Counters, RunRecord, TrialRow
 from groundswell.errors import RunBusy, RunError
 from groundswell.store.checksum import trial_row
 from groundswell.store.database import Database, repeated
-from groundswell.store.leases import ENDS, SERVER_TIME, Holder, Process
+from groundswell.store.leases import ENDS, SERVER_TIME, Holder
+from groundswell.store.process import Process
 
 Connect = Callable[[], psycopg.Connection[Any]]
 

@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn, TypeVar
 
-from groundswell.engine.ports import Journal, Lock, Results, RunTable, Store
+from groundswell.engine.ports import Journal, Lock, Results, RunTable, ShareTable, Store, Work
 from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import StoreError
 
@@ -84,6 +84,17 @@ class CrashingStore:
 
     def results(self, record: RunRecord) -> Results:
         return self._store.results(record)
+
+    @property
+    def work(self) -> Work | None:
+        return self._store.work
+
+    @property
+    def shares(self) -> ShareTable:
+        return self._store.shares
+
+    def shard_journal(self, record: RunRecord, shard: int, failed: Callable[[Exception], None]) -> Journal:
+        return self._store.shard_journal(record, shard, failed)
 
     async def close(self) -> None:
         await self._store.close()

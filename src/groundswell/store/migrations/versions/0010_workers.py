@@ -1,4 +1,4 @@
-"""Trials that are run by workers, and the counters of each worker."""
+"""Trials that are run by workers, the counters of each worker, and the limits that processes share."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,6 +19,15 @@ def upgrade() -> None:
         sa.Column("room", sa.Integer, nullable=False),
         sa.Column("stopped", sa.Boolean, nullable=False),
         sa.Column("problem", sa.Text),
+    )
+    op.create_table(
+        "shares",
+        sa.Column("limiter", sa.Text, primary_key=True),
+        sa.Column("holder", sa.Text, primary_key=True),
+        sa.Column("process", sa.Text, nullable=False),
+        sa.Column("wants", sa.Integer, nullable=False),
+        sa.Column("slots", sa.Integer, nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
     )
     op.create_table(
         "work",
