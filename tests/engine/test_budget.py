@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from groundswell import Chat, Embed, Image, Limits, Text, Tool, Usage, user
 from groundswell.emulator.tokens import count_request
+from groundswell.engine.records import Amounts
 from groundswell.engine.spending import (
     ENOUGH,
     LONG_REPLY,
     LONG_THOUGHT,
-    Amounts,
     Budget,
     Seen,
     expected_usage,

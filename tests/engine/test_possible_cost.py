@@ -21,8 +21,8 @@ from groundswell import Fault, FaultKind, Limits, Reply, Request, RetryPolicy, R
 from groundswell.engine.at_risk import AtRisk
 from groundswell.engine.ports import Answered
 from groundswell.engine.rate_limit import most_uncommitted
-from groundswell.engine.records import Absent, Counters, Possible
-from groundswell.engine.spending import Amounts, Budget, MostExpensive
+from groundswell.engine.records import Absent, Amounts, Counters, Possible
+from groundswell.engine.spending import Budget, MostExpensive
 from groundswell.testing.provider import ProviderBatches
 from groundswell.transports.scripted import Scripted
 from tests.engine.batch_stage import Stage, echo, expected, half_price, talks

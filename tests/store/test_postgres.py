@@ -39,12 +39,12 @@ from groundswell.program.request import Chat, Reply, Usage, encode_settlement
 from groundswell.store.check import check_server
 from groundswell.store.journal import Store
 from groundswell.store.leases import NAME
-from groundswell.store.process import Process, this_process
 from groundswell.store.local_postgres import LocalServer, Status
 from groundswell.store.migrations import upgrade
 from groundswell.store.names import shown
 from groundswell.store.open import exists, open_database
 from groundswell.store.postgres import PostgresDatabase, _Rows
+from groundswell.store.process import Process, this_process
 from groundswell.store.runs import Runs
 from groundswell.store.schema import REVISION
 from groundswell.transports.scripted import Scripted

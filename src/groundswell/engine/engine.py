@@ -461,8 +461,11 @@ class Engine:
     def shard(self, record: RunRecord, number: int) -> Run:
         """A part of a run, for a worker that has taken it. `record` has the counters of the shard."""
         options = msgspec.convert(record.options, RunOptions)
+        options = msgspec.structs.replace(options, limits=msgspec.structs.replace(options.limits, seconds=None))
         journal = partial(self.store.shard_journal, record, number)
-        return self._made(record, journal, options, numbers=(record.span[0], record.span[0]))
+        run = self._made(record, journal, options, numbers=(record.span[0], record.span[0]))
+        run.dispatch.spending.lent = run.dispatch.spending.being_lent = True
+        return run
 
     def _give_out(self, record: RunRecord, options: RunOptions | None, *, accept_changes: bool) -> GivenOut | None:
         """What a run needs whose trials are run by workers, if they are to be."""
@@ -481,6 +484,7 @@ class Engine:
             raise SettingsError("workers need a driver, which they can load: use `engine.drive` or `groundswell run`")
         if accept_changes:
             raise SettingsError("recorded replies are scored again in one process: leave out --workers and --cluster")
+        self.store.runs.change(record, options=msgspec.to_builtins(options))  # where workers read them
         return GivenOut(work, crew, work.begin(record))
 
     def _parent(self, record: RunRecord) -> Journal | None:

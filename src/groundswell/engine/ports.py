@@ -11,6 +11,7 @@ from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.rate_limit import PaceLimits
 from groundswell.engine.records import (
     Absent,
+    Amounts,
     AskId,
     BatchInfo,
     Counters,
@@ -404,6 +405,21 @@ class Task(NamedTuple):
     again: bool
 
 
+class Grant(NamedTuple):
+    """The part of a budget that a worker may use.
+
+    elsewhere  what others have used or may use, and what is left for them
+    left       how much of the whole is left for this worker, from 0 to 1
+    sent       how many requests all workers have sent
+    refused    there was not enough for the next request
+    """
+
+    elsewhere: Amounts
+    left: float
+    sent: int
+    refused: bool
+
+
 class Bell(Protocol):
     """Tells other processes that there is news, and is told by them. Messages may be lost."""
 
@@ -481,8 +497,26 @@ class Work(Protocol):
         """
         ...
 
-    def release(self, record: RunRecord, shard: int, problem: str | None = None) -> None:
-        """As a worker, let others have a shard."""
+    def grant(self, record: RunRecord, shard: int, limits: Amounts, used: Amounts, needed: Amounts) -> Grant:
+        """As a worker, take a part of the budget: what was used, what is needed next, and some more.
+
+        `limits`: the whole budget; -1 where there is none.
+        """
+        ...
+
+    def release(
+        self,
+        record: RunRecord,
+        shard: int,
+        *,
+        counters: Counters | None = None,
+        problem: str | None = None,
+        ends_run: bool = False,
+    ) -> None:
+        """As a worker, let others have a shard. `counters`: as they are now.
+
+        `ends_run`: the problem concerns all workers, and nobody is to go on.
+        """
         ...
 
 

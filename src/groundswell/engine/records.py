@@ -183,6 +183,17 @@ class Possible(msgspec.Struct, frozen=True, omit_defaults=True):
         return Possible(self.asks + other.asks, 0, *cheapest)
 
 
+class Amounts(msgspec.Struct):
+    """Amounts of everything that can be limited."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd)
+
+
 class Spent(msgspec.Struct, omit_defaults=True):
     """Use of one model: replies, tokens, dollars, and the number of replies without a known price.
 
@@ -252,6 +263,12 @@ class Counters(msgspec.Struct, omit_defaults=True):
     def settled(self) -> int:
         """Trials that have an outcome."""
         return self.usable + self.missing
+
+    @property
+    def used(self) -> Amounts:
+        """What counts against the budget."""
+        possible, tokens = self.possible, self.input_tokens + self.output_tokens
+        return Amounts(self.sent + possible.calls, tokens + possible.tokens, self.usd + possible.usd)
 
     def with_shard(self, shard: Counters) -> Counters:
         """These counters, and what a worker counted: everything but trials and time, which are counted by the head."""

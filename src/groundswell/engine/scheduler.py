@@ -265,7 +265,7 @@ class Scheduler:
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued requests the budget allows. If none, and none is in flight, the run stops."""
         allowed, refusal = self._spending.affords(lane, queue.asks, wanted, now)
-        if refusal is not None and not allowed and not self._queues.in_flight:
+        if refusal is not None and not allowed and not self._queues.in_flight and not self._spending.lent:
             self._context.stop("budget", refusal)
         return allowed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappush, heappushpop
 from math import ceil, sqrt
 
@@ -11,8 +11,8 @@ import msgspec
 from groundswell.engine.context import OpenTrial, PendingAsk, RunContext
 from groundswell.engine.lanes import Lane
 from groundswell.engine.options import Limits
-from groundswell.engine.ports import Prices
-from groundswell.engine.records import Possible, Spent
+from groundswell.engine.ports import Grant, Prices
+from groundswell.engine.records import Amounts, Possible, Spent
 from groundswell.errors import SettingsError
 from groundswell.program.request import (
     Chat,
@@ -120,18 +120,10 @@ ENOUGH = 16
 """... until this many replies of a model have arrived; from then on, twice the longest of them."""
 
 
-class Amounts(msgspec.Struct):
-    """Amounts of everything that can be limited."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-
 class Budget:
     """Counts what was spent, what may have been spent on lost replies, and what is reserved for requests in flight.
 
-    Limits apply to the sum of the three.
+    Limits apply to the sum of the three, and of what others may spend `elsewhere`.
     """
 
     def __init__(
@@ -141,11 +133,12 @@ class Budget:
         self.spent = spent or Amounts()
         self.possible = possible or Possible()
         self.reserved = Amounts()
+        self.elsewhere = Amounts()
         self._started = started
 
     def refusal(self, now: float, calls: int, tokens: int, usd: float) -> str | None:
         """Why this much more may not be sent, or None if it may."""
-        limits, spent, held, possible = self.limits, self.spent, self.reserved, self.possible
+        limits, spent, held, possible = self.limits, self.spent + self.elsewhere, self.reserved, self.possible
         if limits.seconds is not None and now - self._started >= limits.seconds:
             return f"the time limit of {limits.seconds:g} s has been reached"
         if limits.calls is not None and spent.calls + possible.calls + held.calls + calls > limits.calls:
@@ -165,6 +158,12 @@ class Budget:
         """How much of the whole this is, by the limit that it comes closest to; time does not count."""
         parts = (calls, self.limits.calls), (tokens, self.limits.tokens), (usd, self.limits.usd)
         return max((amount / limit if limit else 1.0 for amount, limit in parts if limit is not None), default=0.0)
+
+    @property
+    def used(self) -> Amounts:
+        """All that counts against the limits here."""
+        possible = Amounts(self.possible.calls, self.possible.tokens, self.possible.usd)
+        return self.spent + self.reserved + possible
 
     @property
     def counts(self) -> bool:
@@ -342,6 +341,14 @@ class Spending:
         self._counts = self._budget.counts
         self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd) - self._share(counters.possible)
         self._ended, self._took = 0, 0.0
+        self._lacking = Amounts()
+        self.lent = False
+        """Whether this is a worker, which gets its part of the budget from the store, piece by piece."""
+        self.being_lent = False
+        """Whether that part is being changed, so that nothing may be sent."""
+        self.refused: str | None = None
+        """Why the last request was refused, if one was. More of the budget is then needed here."""
+        self.when_refused: Callable[[], None] = lambda: None
 
     def trials(self, most: int) -> int:
         """How many trials to keep open. A budget that will not do for all should bring some of them to an end, rather
@@ -358,6 +365,8 @@ class Spending:
         """How many of the next asks may be sent, and why no more."""
         if not self.limited:
             return wanted, None
+        if self.being_lent:
+            return 0, None
         allowed, tokens, usd = 0, 0, 0.0
         for pending in asks:
             if allowed == wanted:
@@ -366,9 +375,23 @@ class Spending:
             tokens, usd = tokens + pending.tokens, usd + pending.usd
             refusal = self._budget.refusal(now, allowed + 1, tokens, usd)
             if refusal is not None:
+                self.refused, self._lacking = refusal, Amounts(1, pending.tokens, pending.usd)
+                self.when_refused()
                 return allowed, refusal
             allowed += 1
         return allowed, None
+
+    @property
+    def needs(self) -> tuple[Amounts, Amounts]:
+        """What counts against the limits here, and what the next request needs besides."""
+        return self._budget.used, self._lacking if self.refused else Amounts(1)
+
+    def lend(self, grant: Grant) -> None:
+        """This worker was given another part of the budget."""
+        self._budget.elsewhere = grant.elsewhere
+        self._left = self._took + grant.left
+        if not grant.refused:
+            self.refused = None
 
     def reserve(self, pendings: Iterable[PendingAsk]) -> None:
         """Asks leave, of a run that has limits."""

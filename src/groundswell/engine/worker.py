@@ -16,13 +16,15 @@ from groundswell.engine.driver import check_stored_module, load_module, load_sto
 from groundswell.engine.engine import Engine, refuse_changed
 from groundswell.engine.head import WORKERS, channel, encode_problem, place_name
 from groundswell.engine.ports import Bell, Task, Work
-from groundswell.engine.records import RunRecord
+from groundswell.engine.records import Amounts, RunRecord
 from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.source import same_code
 from groundswell.program.trial import find_program
 
 LOOK_EVERY = 0.5
 FINAL = frozenset({"completed", "partial", "stopped", "interrupted", "failed"})
+BROKE_AFTER = 1.5
+"""Seconds in which no worker sends anything, after which a budget is used up that is too small for what is needed."""
 TAKES = 8
 """A worker takes more trials when this part of its room is free."""
 
@@ -168,6 +170,9 @@ class Session:
         self._mine: set[int] = set()
         self._unknown: Collection[int] = ()
         self._checked: set[str] = set()
+        self._sent, self._sent_at = -1, 0.0
+        self._broke = False
+        self._run.dispatch.spending.when_refused = lambda: None if self._broke else self.wake()
         self._news = asyncio.Event()
         self.ended: asyncio.Task[None]
 
@@ -202,7 +207,10 @@ class Session:
             if error is None and stopped is not None and stopped.reason not in ("ended", "interrupted"):
                 error = stopped
             problem = None if error is None else encode_problem(error)
-            await asyncio.to_thread(worker.work.release, self.record, self._number, problem)
+            counters = None if isinstance(error, StoreError) else run.counters
+            ends_run = isinstance(error, RunStopped)
+            release = partial(worker.work.release, counters=counters, problem=problem, ends_run=ends_run)
+            await asyncio.to_thread(release, self.record, self._number)
             worker.bell.ring(channel(self.record))
         except Exception as raised:  # noqa: BLE001  as above
             error = error or raised
@@ -223,10 +231,10 @@ class Session:
 
     async def _go_on(self) -> None:
         """Take trials as there is room for them, until the run is over here."""
-        looked_at = 0.0
-        while self._run.over is None and (self._mine or not self.left):
+        run, looked_at = self._run, 0.0
+        while run.over is None and (self._mine or not self.left):
             self._news.clear()
-            now = self._run.loop.time()
+            now = run.loop.time()
             if now - looked_at >= LOOK_EVERY:
                 looked_at = now
                 before = set(self._mine)
@@ -234,6 +242,9 @@ class Session:
                 if stopped:
                     return
                 await self._compare(before, trials)
+                await self._renew_grant()
+            elif run.dispatch.spending.refused and not self._broke:
+                await self._renew_grant()
             if not self.left:
                 await self._take_more()
             with suppress(TimeoutError):
@@ -261,6 +272,35 @@ class Session:
         if found := unknown & set(self._unknown):
             await self._start(await asyncio.to_thread(self._worker.work.tasks, found), again=True)
         self._unknown = unknown
+
+    async def _renew_grant(self) -> None:
+        """Take a part of the budget, and give back what is too much.
+
+        The run is stopped if there is not enough for the next request, and nobody sends any.
+        """
+        run, spending = self._run, self._run.dispatch.spending
+        if not spending.limited:
+            return
+        limits = run.options.limits
+        whole = Amounts(
+            -1 if limits.calls is None else limits.calls,
+            -1 if limits.tokens is None else limits.tokens,
+            -1.0 if limits.usd is None else limits.usd,
+        )
+        why = spending.refused
+        spending.being_lent = True
+        try:
+            grant = await asyncio.to_thread(self._worker.work.grant, self.record, self._number, whole, *spending.needs)
+        finally:
+            spending.being_lent = False
+        spending.lend(grant)
+        self._broke = grant.refused
+        now = run.loop.time()
+        if grant.sent != self._sent:
+            self._sent, self._sent_at = grant.sent, now
+        if grant.refused and why is not None and now - self._sent_at >= BROKE_AFTER and not run.in_flight:
+            run.stop("budget", why)
+        run.dispatch.schedule()
 
     async def _take_more(self) -> None:
         run, worker = self._run, self._worker

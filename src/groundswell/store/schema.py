@@ -169,6 +169,7 @@ shards = sa.Table(
     sa.Column("room", sa.Integer, nullable=False),
     sa.Column("stopped", sa.Boolean, nullable=False),
     sa.Column("problem", sa.Text),
+    sa.Column("granted", sa.Text),
 )
 """The shards of runs whose trials are run by workers: see `work.py`."""
 

@@ -14,14 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from math import ceil
 from typing import Any
 
 import msgspec
 import psycopg
 import sqlalchemy as sa
 
-from groundswell.engine.ports import Shard, Task
-from groundswell.engine.records import Counters, RunRecord, TrialRow
+from groundswell.engine.ports import Grant, Shard, Task
+from groundswell.engine.records import Amounts, Counters, RunRecord, TrialRow
 from groundswell.errors import RunBusy, RunError
 from groundswell.store.checksum import trial_row
 from groundswell.store.database import Database, repeated
@@ -251,18 +252,57 @@ class Work:
             return said.stopped, set(connection.exec_driver_sql(OPEN, (shard, *record.span)).scalars())
 
     @repeated
-    def release(self, record: RunRecord, shard: int, problem: str | None = None) -> None:
+    def grant(self, record: RunRecord, shard: int, limits: Amounts, used: Amounts, needed: Amounts) -> Grant:
+        """Take a part of the budget of a run: what was used, what is needed next, and a fair part of what is left."""
+        with self._database.writing() as connection:
+            run = connection.exec_driver_sql
+            (text,) = run("SELECT counters FROM runs WHERE id = %s", (record.number,)).one()
+            own = msgspec.json.decode(text, type=Counters)
+            others, spent, sent, workers = own.used, own.used + used, own.sent, 1
+            for row in run("SELECT * FROM shards WHERE run = %s", (record.number,)):
+                counters = msgspec.json.decode(row.counters, type=Counters)
+                sent += counters.sent
+                if row.number != shard:
+                    held = row.holder is not None
+                    workers += held
+                    granted = None if row.granted is None else msgspec.json.decode(row.granted, type=Amounts)
+                    others += granted if held and granted is not None else counters.used
+                    spent += counters.used
+            granted, refused = _part(limits, others, used, needed, workers)
+            update = "UPDATE shards SET granted = %s WHERE run = %s AND number = %s AND holder = %s"
+            text = msgspec.json.encode(granted).decode()
+            if not run(update, (text, record.number, shard, self.holder)).rowcount:
+                raise self._holder.lost()
+        pairs = list(zip(msgspec.structs.astuple(limits), msgspec.structs.astuple(granted), strict=True))
+        elsewhere = Amounts(*[limit - part if limit >= 0 else 0 for limit, part in pairs])
+        shares = zip(msgspec.structs.astuple(limits), msgspec.structs.astuple(spent), strict=True)
+        left = min([1 - part / limit if limit else 0.0 for limit, part in shares if limit >= 0], default=1.0)
+        return Grant(elsewhere, max(0.0, left) / workers, sent, refused)
+
+    @repeated
+    def release(
+        self,
+        record: RunRecord,
+        shard: int,
+        *,
+        counters: Counters | None = None,
+        problem: str | None = None,
+        ends_run: bool = False,
+    ) -> None:
         """Let others have a shard. `problem`: why its holder does not go on, for the head."""
+        text = None if counters is None else msgspec.json.encode(counters).decode()
+        release = "UPDATE shards SET holder = NULL, room = 0, problem = %s, counters = coalesce(%s, counters)"
+        mine = "WHERE run = %s AND number = %s AND holder = %s"
         with self._database.reading() as connection:
-            release = "UPDATE shards SET holder = NULL, room = 0, problem = %s"
-            mine = "WHERE run = %s AND number = %s AND holder = %s"
-            connection.exec_driver_sql(f"{release} {mine}", (problem, record.number, shard, self.holder))
+            if ends_run:
+                connection.exec_driver_sql("UPDATE shards SET stopped = TRUE WHERE run = %s", (record.number,))
+            connection.exec_driver_sql(f"{release} {mine}", (problem, text, record.number, shard, self.holder))
 
     def _add_shard(
         self, connection: sa.Connection, record: RunRecord, number: int, holder: str | None, counters: Counters
     ) -> None:
         connection.exec_driver_sql(
-            "INSERT INTO shards VALUES (%s, %s, %s, %s, 0, FALSE, NULL)",
+            "INSERT INTO shards VALUES (%s, %s, %s, %s, 0, FALSE, NULL, NULL)",
             (record.number, number, holder, msgspec.json.encode(counters).decode()),
         )
 
@@ -271,6 +311,16 @@ class Work:
             return ()
         found = connection.exec_driver_sql(TRIALS, (trials,))
         return [Task(TrialRow(*row[:5]), row.again) for row in found]
+
+
+def _part(limits: Amounts, others: Amounts, used: Amounts, needed: Amounts, workers: int) -> tuple[Amounts, bool]:
+    """How much a worker may use in all, and whether that is too little. Where there is no limit, it is what it used."""
+    amounts = [msgspec.structs.astuple(each) for each in (limits, others, used, needed)]
+    free = [limit - other - mine for limit, other, mine, _ in zip(*amounts, strict=True)]
+    if any(limit >= 0 and more > left for limit, more, left in zip(amounts[0], amounts[3], free, strict=True)):
+        return used, True
+    parts = [max(more, left / (2 * workers)) for more, left in zip(amounts[3], free, strict=True)]
+    return used + Amounts(ceil(min(parts[0], free[0])), ceil(min(parts[1], free[1])), min(parts[2], free[2])), False
 
 
 def _shard(row: sa.Row[Any]) -> Shard:

@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("room", sa.Integer, nullable=False),
         sa.Column("stopped", sa.Boolean, nullable=False),
         sa.Column("problem", sa.Text),
+        sa.Column("granted", sa.Text),
     )
     op.create_table(
         "shares",
