@@ -61,7 +61,8 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "version", "program", "engine", "compose", "portal", "experiments", "bridges"),
         "transports.scripted",
     },
-    "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator"},
+    "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator", "local_workers"},
+    "local_workers": {"store.names"},
     "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }
 EVERYTHING = {"cli", "web", "testing.experiments", "__init__", "__main__"}

@@ -46,7 +46,7 @@ def test_the_dearest_of_several_requests_are_counted(some: list[tuple[int, int, 
 
 
 def lane(name: str, cap: int) -> Any:
-    pace = SimpleNamespace(allowance=SimpleNamespace(limits=SimpleNamespace(max_concurrent=cap)))
+    pace = SimpleNamespace(allowance=SimpleNamespace(most=cap), in_flight=0)
     return SimpleNamespace(account=name, model="m", barrier=False, live=None, together=False, pace=pace)
 
 
@@ -114,7 +114,7 @@ class Books:
         commit()
 
     def _most(self, each: Any) -> int:
-        cap: int = each.pace.allowance.limits.max_concurrent
+        cap: int = each.pace.allowance.most
         return cap + most_uncommitted(cap)
 
     def _sent(self, ready: set[int], lanes: list[Any]) -> set[int]:

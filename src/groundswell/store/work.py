@@ -268,7 +268,7 @@ class Work:
                     granted = None if row.granted is None else msgspec.json.decode(row.granted, type=Amounts)
                     others += granted if held and granted is not None else counters.used
                     spent += counters.used
-            granted, refused = _part(limits, others, used, needed, workers)
+            granted, refused = part_of_budget(limits, others, used, needed, workers)
             update = "UPDATE shards SET granted = %s WHERE run = %s AND number = %s AND holder = %s"
             text = msgspec.json.encode(granted).decode()
             if not run(update, (text, record.number, shard, self.holder)).rowcount:
@@ -313,7 +313,9 @@ class Work:
         return [Task(TrialRow(*row[:5]), row.again) for row in found]
 
 
-def _part(limits: Amounts, others: Amounts, used: Amounts, needed: Amounts, workers: int) -> tuple[Amounts, bool]:
+def part_of_budget(
+    limits: Amounts, others: Amounts, used: Amounts, needed: Amounts, workers: int
+) -> tuple[Amounts, bool]:
     """How much a worker may use in all, and whether that is too little. Where there is no limit, it is what it used."""
     amounts = [msgspec.structs.astuple(each) for each in (limits, others, used, needed)]
     free = [limit - other - mine for limit, other, mine, _ in zip(*amounts, strict=True)]

@@ -1,0 +1,285 @@
+"""The work that a head gives to workers: shards, trials, counters and budgets in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundswell.engine.ports import Work
+from groundswell.engine.records import Amounts, Counters, Possible, RunRecord
+from groundswell.errors import LeaseLost, RunBusy, StoreError
+from groundswell.program.request import Reply, Usage
+from groundswell.store.journal import Store
+from groundswell.store.work import part_of_budget
+from tests.stores import add_rows, new_database, rows
+
+
+class Office:
+    """A store with one run, some processes that use it, and trials that are open."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.url = new_database()
+        self._stack = stack
+        self.head = self.process()
+        self.record = self.head.runs.create("run", 1, driver="a/driver", settings="{}")
+        self.lock = self.head.runs.lock(self.record)
+
+    def process(self) -> Store:
+        """One more process."""
+        store = Store(self.url)
+        self._stack.callback(store.close_reading)
+        return store
+
+    def open_trials(self, *numbers: int, in_work: bool = True) -> None:
+        """Add trials, as a head does."""
+        ids = [self.record.span[0] + number for number in numbers]
+        add_rows(
+            self.url, "trials", "id, key, program, spec, attempt", *[(id_, f"k{id_}", "p@1", "1", 0) for id_ in ids]
+        )
+        if in_work:
+            add_rows(self.url, "work", "trial, again, done", *[(id_, False, False) for id_ in ids])
+
+    def numbers(self, tasks: object) -> list[int]:
+        """The numbers of trials in the run."""
+        assert isinstance(tasks, list | tuple)
+        return [task.row.id - self.record.span[0] for task in tasks]
+
+    def end(self, store: Store) -> None:
+        """Make a process seem to have ended long ago."""
+        assert store.work is not None
+        rows(self.url, "UPDATE holders SET expires_at = 0, beat_at = 0 WHERE id = ?", store.work.holder)
+
+
+@pytest.fixture
+def office() -> Iterator[Office]:
+    with ExitStack() as stack:
+        yield Office(stack)
+
+
+def work(store: Store) -> Work:
+    assert store.work is not None
+    return store.work
+
+
+def shard_of(store: Store, record: RunRecord, *, left: bool = False) -> int:
+    taken = work(store).take_shard(record, left=left)
+    assert taken is not None
+    return taken[0]
+
+
+def test_workers_take_their_fair_share_and_never_the_same_trials(office: Office) -> None:
+    one, other = office.process(), office.process()
+    office.open_trials(*range(1, 11))
+    first, second = shard_of(one, office.record), shard_of(other, office.record)
+    assert office.numbers(work(one).take(office.record, first, 100, 0)) == [1, 2, 3, 4, 5]
+    assert office.numbers(work(one).take(office.record, first, 100, 0)) == []
+    assert office.numbers(work(other).take(office.record, second, 3, 0)) == [6, 7, 8]
+    assert office.numbers(work(other).take(office.record, second, 3, 0)) == [9, 10]
+
+
+def test_a_worker_leaves_trials_for_those_that_are_about_to_start(office: Office) -> None:
+    one = office.process()
+    office.open_trials(*range(1, 9))
+    assert office.numbers(work(one).take(office.record, shard_of(one, office.record), 100, 4)) == [1, 2]
+
+
+def test_many_workers_at_once_take_each_trial_once(office: Office) -> None:
+    office.open_trials(*range(1, 101))
+    workers = [office.process() for _ in range(4)]
+    shards = [shard_of(each, office.record) for each in workers]
+    taken: list[int] = []
+
+    def take(store: Store, shard: int) -> None:
+        while tasks := work(store).take(office.record, shard, 3, 0):
+            taken.extend(office.numbers(tasks))
+
+    threads = [threading.Thread(target=take, args=pair) for pair in zip(workers, shards, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == list(range(1, 101))
+
+
+def test_the_shard_of_a_process_that_has_ended_is_taken_over_with_its_counters(office: Office) -> None:
+    one, other = office.process(), office.process()
+    office.open_trials(1, 2)
+    shard = shard_of(one, office.record)
+    work(one).take(office.record, shard, 1, 2)
+    rows(
+        office.url, "UPDATE shards SET counters = ?", msgspec.json.encode(Counters(sent=3, at_risk={"a m": 7})).decode()
+    )
+    assert work(other).take_shard(office.record, left=True) is None
+    office.end(one)
+    taken = work(other).take_shard(office.record, left=True)
+    assert taken == (shard, Counters(sent=3, at_risk={"a m": 7}))
+    with pytest.raises(LeaseLost):
+        work(one).look(office.record, shard, 1)
+    with pytest.raises(LeaseLost):
+        work(one).grant(office.record, shard, Amounts(9, 9, 9.0), Amounts(), Amounts(1))
+    assert work(one).take(office.record, shard, 1, 0) == ()
+    assert office.numbers(work(other).tasks(work(other).look(office.record, shard, 1)[1])) == [1]
+
+
+def test_a_shard_that_was_released_with_open_trials_is_taken_over(office: Office) -> None:
+    one, other = office.process(), office.process()
+    office.open_trials(1)
+    shard = shard_of(one, office.record)
+    work(one).take(office.record, shard, 1, 0)
+    work(one).release(office.record, shard, counters=Counters(sent=2))
+    assert work(other).take_shard(office.record, left=True) == (shard, Counters(sent=2))
+
+
+def test_nothing_is_taken_of_a_run_that_was_stopped(office: Office) -> None:
+    one, other = office.process(), office.process()
+    office.open_trials(1, 2)
+    shard = shard_of(one, office.record)
+    work(one).take(office.record, shard, 1, 0)
+    work(office.head).stop(office.record)
+    assert work(one).look(office.record, shard, 1)[0]
+    work(one).release(office.record, shard)
+    assert work(other).take_shard(office.record, left=True) is None
+    assert work(other).take_shard(office.record, left=False) is None
+
+
+def test_commits_of_a_worker_whose_shard_was_taken_fail(office: Office) -> None:
+    one, other = office.process(), office.process()
+    office.open_trials(1)
+    shard = shard_of(one, office.record)
+    work(one).take(office.record, shard, 1, 0)
+    rows(office.url, "UPDATE shards SET holder = ?", work(other).holder)
+    failed: list[Exception] = []
+
+    async def main() -> None:
+        record = one.runs.get("run")
+        record.counters = Counters(sent=1)
+        journal = one.shard_journal(record, shard, failed.append)
+        reply = Reply("hello", Usage(1, 1))
+        journal.add_settlement((office.record.span[0] + 1, "0"), b"x", 1, reply, lambda: None)
+        with pytest.raises(StoreError):
+            await journal.flush()
+        journal.close()
+        assert one._writer is not None
+        await one._writer.close()
+
+    asyncio.run(main())
+    assert isinstance(failed[0], LeaseLost)
+    assert rows(office.url, "SELECT count(*) FROM asks") == [(0,)]
+
+
+def test_outcomes_are_told_until_they_are_known(office: Office) -> None:
+    office.open_trials(1, 2, 3)
+    first = office.record.span[0] + 1
+    add_rows(office.url, "outcomes", "trial, body, ended_at", (first, '"a"', 1.0))
+    rows(office.url, "UPDATE work SET done = TRUE WHERE trial = ?", first)
+    head = work(office.head)
+    assert [row.outcome for row in head.ended(office.record, [])] == ['"a"']
+    assert [row.outcome for row in head.ended(office.record, [])] == ['"a"']
+    assert head.ended(office.record, [first]) == []
+    assert rows(office.url, "SELECT count(*) FROM work") == [(2,)]
+
+
+def test_what_an_earlier_session_left_is_given_to_workers(office: Office) -> None:
+    """As a shard that nobody holds, with what a kill of that session may have lost."""
+    counters = Counters(planned=9, sent=5, at_risk={"a m": 4}, flying=1, counted={"a m": Possible(asks=2)})
+    rows(office.url, "UPDATE runs SET counters = ?", msgspec.json.encode(counters).decode())
+    office.open_trials(1, 2, in_work=False)
+    open_ = work(office.head).begin(office.record)
+    assert sorted(open_) == [office.record.span[0] + 1, office.record.span[0] + 2]
+    assert office.head.runs.get("run", own=True).counters == Counters(planned=2, sent=5)
+    other = office.process()
+    taken = work(other).take_shard(office.record, left=True)
+    assert taken is not None
+    assert taken[1] == Counters(at_risk={"a m": 4}, flying=1, counted={"a m": Possible(asks=2)})
+    assert all(task.again for task in work(other).tasks(work(other).look(office.record, taken[0], 1)[1]))
+
+
+def test_counters_of_workers_are_added_up_when_they_are_read_and_at_the_end(office: Office) -> None:
+    one, other = office.process(), office.process()
+    for store, counters in ((one, Counters(sent=2, usd=0.5)), (other, Counters(sent=3, at_risk={"a m": 2}))):
+        work(store).release(office.record, shard_of(store, office.record), counters=counters)
+    rows(office.url, "UPDATE runs SET counters = ?", '{"sent": 1, "usd": 0.25, "at_risk": {"a m": 1}}')
+    total = Counters(sent=6, usd=0.75, at_risk={"a m": 3})
+    assert office.head.runs.get("run").counters == total
+    assert [record.counters for record in office.head.runs.list()] == [total]
+    assert work(office.head).fold(office.record) == total
+    assert office.head.runs.get("run", own=True).counters == total
+    assert rows(office.url, "SELECT count(*) FROM shards") == [(0,)]
+
+
+def test_open_trials_do_not_belong_to_a_run_whose_driver_has_returned(office: Office) -> None:
+    office.open_trials(1, 2)
+    add_rows(office.url, "outcomes", "trial, body", (office.record.span[0] + 1, "1"))
+    rows(office.url, "UPDATE work SET done = TRUE WHERE trial = ?", office.record.span[0] + 1)
+    assert work(office.head).fold(office.record, ended=True) == Counters(planned=1, usable=1)
+    assert rows(office.url, "SELECT id - ? FROM trials WHERE abandoned", office.record.span[0]) == [(2,)]
+
+
+def test_a_run_is_only_continued_alone_when_no_worker_has_it(office: Office) -> None:
+    one = office.process()
+    shard_of(one, office.record)
+    with pytest.raises(RunBusy, match="has workers"):
+        work(office.head).fold_left_over(office.record)
+    office.end(one)
+    work(office.head).fold_left_over(office.record)
+    assert rows(office.url, "SELECT count(*) FROM shards") == [(0,)]
+
+
+def test_only_the_head_stops_workers_and_adds_up_their_counters(office: Office) -> None:
+    """Another process that has taken the run over may have given out trials again."""
+    office.end(office.head)
+    other = office.process()
+    other.runs.lock(office.record)
+    for change in (work(office.head).stop, work(office.head).fold, work(office.head).begin):
+        with pytest.raises(LeaseLost):
+            change(office.record)
+
+
+def test_a_budget_is_divided_and_what_is_not_needed_is_given_back(office: Office) -> None:
+    one, other = office.process(), office.process()
+    shards = shard_of(one, office.record), shard_of(other, office.record)
+    limits, nothing, a_call = Amounts(100, -1, -1.0), Amounts(), Amounts(1)
+    first = work(one).grant(office.record, shards[0], limits, nothing, a_call)
+    assert (first.elsewhere.calls, first.refused) == (75, False)
+    second = work(other).grant(office.record, shards[1], limits, nothing, Amounts(75))
+    assert (second.elsewhere.calls, second.refused) == (25, False)
+    third = work(one).grant(office.record, shards[0], limits, Amounts(25), a_call)
+    assert (third.elsewhere.calls, third.refused) == (75, True)
+    work(other).release(office.record, shards[1], counters=Counters(sent=10))
+    assert not work(one).grant(office.record, shards[0], limits, Amounts(25), Amounts(65)).refused
+
+
+amounts = st.builds(Amounts, st.integers(0, 30), st.integers(0, 300), st.floats(0, 3))
+
+
+@given(
+    st.builds(Amounts, st.integers(-1, 100), st.integers(-1, 1000), st.one_of(st.just(-1.0), st.floats(0, 10))),
+    amounts,
+    st.lists(st.tuples(st.integers(0, 3), amounts, st.booleans()), max_size=30),
+)
+def test_parts_of_a_budget_never_exceed_it(
+    limits: Amounts, base: Amounts, turns: list[tuple[int, Amounts, bool]]
+) -> None:
+    """Workers take turns: each takes a part for what it needs next, and may then spend that."""
+    used, granted = [Amounts()] * 4, [Amounts()] * 4
+    for worker, needed, spends in turns:
+        others = base
+        for number in range(4):
+            others += granted[number] if number != worker else Amounts()
+        granted[worker], refused = part_of_budget(limits, others, used[worker], needed, 4)
+        if spends and not refused:
+            used[worker] += needed
+        for limit, *parts, mine, has in zip(
+            *map(msgspec.structs.astuple, (limits, base, *granted, used[worker], granted[worker])), strict=True
+        ):
+            if limit >= 0:
+                assert mine <= has + 1e-9
+                spent_before = parts[0] > limit
+                assert spent_before or sum(parts) <= limit + 1e-6
