@@ -44,6 +44,10 @@ log = logging.getLogger("groundswell.web")
 
 PAGE = 500
 LOOK_EVERY = 1.0
+SEARCH_EVERY = 5.0
+"""Seconds after which runs of other servers are searched for."""
+WAITS_ELSEWHERE = 30.0
+"""Seconds after which a run that waits for its turn on another server is begun here."""
 """Seconds between checks of runs that other processes work on."""
 READ_EVERY = 1.0
 LAST_WISHES = 2.0
@@ -266,13 +270,31 @@ class Background:
 
     async def _watch_elsewhere(self) -> None:
         """Take over runs when another process leaves them, for example a server that was stopped."""
+        searched_at = time.monotonic()
         while True:
             await asyncio.sleep(LOOK_EVERY)
+            if time.monotonic() - searched_at >= SEARCH_EVERY:
+                searched_at = time.monotonic()
+                try:
+                    await self._find_elsewhere()
+                except StoreError as error:
+                    log.error("%s", error)
             for id_ in list(self._elsewhere):
                 try:
                     await self._look_at(id_)
                 except StoreError as error:
                     log.error("run %s: %s", id_, error)
+
+    async def _find_elsewhere(self) -> None:
+        """Find the runs of other servers on this store that were started since. A run that waits there for its turn is
+        only taken if it has waited for a while."""
+        found, _ = await asyncio.to_thread(self.store.runs.search, statuses=UNFINISHED, limit=PAGE)
+        for record in found:
+            waits = record.status == "pending" and time.time() - record.updated_at < WAITS_ELSEWHERE
+            known = record.id in self._elsewhere or self._line_of(record.id) is not None
+            if known or waits or not _goes_on(record) or not is_loaded(record.driver or "", record.location):
+                continue
+            self._elsewhere.add(record.id)
 
     async def _look_at(self, id_: str) -> None:
         record = self.store.runs.find(id_)
