@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
+from groundswell.engine.head import Crew
 from groundswell.engine.options import RunOptions
 from groundswell.engine.ports import Clock, LoopClock, Prices, Route, Router, Transport
 from groundswell.engine.rate_limit import PaceLimits, Paces
@@ -270,6 +271,7 @@ def open(
     account: Sequence[str] = (),
     max_concurrent: int | None = None,
     workers: int | None = None,
+    cluster: str | None = None,
     options: RunOptions | None = None,
     prices: Prices | None = None,
     listeners: Sequence[Listener] = (),
@@ -290,6 +292,8 @@ def open(
         max_concurrent: Maximum number of requests in flight for each account and model.
         workers: Number of processes on this machine that run the trials; the store must be a PostgreSQL database. With
             0, workers that are started elsewhere with `groundswell worker` run them.
+        cluster: Run the trials in workers of a Ray cluster: `ray` for the one that runs on this machine, or its
+            address. `workers` is then their number; by default there is one for each CPU of the cluster.
         options: Default options of runs.
         prices: Function that returns the price of a request.
         listeners: Functions that receive the events of all runs.
@@ -306,8 +310,13 @@ def open(
 
     if max_concurrent is not None and max_concurrent < 1:
         raise SettingsError(f"max_concurrent {max_concurrent}: must be at least 1")
-    if workers is not None:
-        _check_workers(workers, store, script or transport or router or accounts)
+    how: dict[str, Any] = {"max_concurrent": max_concurrent, "account": account}
+    crew: Crew | None = None
+    if workers is not None or cluster is not None:
+        _check_workers(workers or 0, store, script or transport or router or accounts)
+        crew = (
+            LocalWorkers(store, workers or 0, **how) if cluster is None else _in_cluster(store, workers, cluster, how)
+        )
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
@@ -325,8 +334,14 @@ def open(
         prices=prices,
         listeners=listeners,
         paces=_paces if clock is None else None,
-        crew=None if workers is None else LocalWorkers(store, workers, max_concurrent=max_concurrent, account=account),
+        crew=crew,
     )
+
+
+def _in_cluster(store: str | Path, workers: int | None, cluster: str, how: dict[str, Any]) -> Crew:
+    from groundswell.ray_workers import RayWorkers  # Ray is slow to import, and few need it
+
+    return RayWorkers(str(store), workers, cluster, **how)
 
 
 def _check_workers(workers: int, store: str | Path, given: object) -> None:

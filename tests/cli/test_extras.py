@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["pro
 DECLARED = {extra: needs for extra, needs in PROJECT["optional-dependencies"].items() if extra not in ("all", "dev")}
 BRIDGES = ("gepa", "dspy", "mlflow", "wandb")
 """Extras for users of other packages, which have these. They are not part of `all`."""
-APART = (*BRIDGES, "postgres-local")
+APART = (*BRIDGES, "postgres-local", "cluster")
 """The latter is large, and only for those who have no server."""
 PACKAGES = sorted({package for packages in EXTRAS.values() for package in packages})
 

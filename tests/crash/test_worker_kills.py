@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,6 +38,17 @@ TRIALS = 300
 HOLDERS = "SELECT process::json->>'pid', holder FROM shards JOIN holders ON holders.id = holder"
 
 
+def environment(emulator: Threaded) -> dict[str, str]:
+    """That of processes that send requests to the emulator."""
+    return {**os.environ, "OPENAI_BASE_URL": f"{emulator.url}/v1", "OPENAI_API_KEY": "x"}
+
+
+def call(emulator: Threaded, *command: str) -> str:
+    """What a command prints."""
+    whole = [sys.executable, "-m", "groundswell", *command]
+    return subprocess.run(whole, env=environment(emulator), capture_output=True, check=True, text=True).stdout
+
+
 class Cluster:
     """A run on a database of its own, with a head and workers as processes."""
 
@@ -49,8 +60,7 @@ class Cluster:
         self.lost = 0
         """How many requests the kills so far may have lost."""
         self._cluster = cluster
-        url = emulator.url
-        self._environment = {**os.environ, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "x"}
+        self._environment = environment(emulator)
         self.head = self.start("run", DRIVER, "--name", "run", "--no-cache")
 
     def start(self, *command: str) -> subprocess.Popen[str]:
@@ -86,7 +96,10 @@ class Cluster:
                     os.kill(int(pid), signal.SIGKILL)
 
     def kill_head(self) -> None:
-        """Kill the head, and continue the run."""
+        """Kill the head, and continue the run. Ray then kills the workers too; others end by themselves."""
+        if "ray" in self._cluster:
+            with suppress(psycopg.Error):
+                self.lost += MAY_BE_LOST * len(rows(self.server.url, HOLDERS))
         self.head.kill()
         self.head.communicate()
         until = time.monotonic() + 60
@@ -124,14 +137,21 @@ class Cluster:
         assert counters.used.calls >= books["requests"], "what may have been sent is counted"
 
 
-@pytest.fixture
-def server() -> Iterator[LocalServer]:
+@contextmanager
+def local_server() -> Iterator[LocalServer]:
+    """A database server."""
     with TemporaryDirectory(prefix="gs-") as folder:
         Path(folder).chmod(0o755)
         started = LocalServer(Path(folder) / "pg", shared_buffers="16MB")
         started.up()
         yield started
         started.down()
+
+
+@pytest.fixture
+def server() -> Iterator[LocalServer]:
+    with local_server() as started:
+        yield started
 
 
 @pytest.fixture
@@ -145,12 +165,8 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process finds."""
     place = tmp_path_factory.mktemp("alone") / "store.db"
     with running(Settings()) as started:
-        environment = {**os.environ, "OPENAI_BASE_URL": f"{started.url}/v1", "OPENAI_API_KEY": "x"}
-        command = ["run", DRIVER, "--no-cache", "--json", "--store", str(place)]
-        done = subprocess.run(
-            [sys.executable, "-m", "groundswell", *command], env=environment, capture_output=True, check=True, text=True
-        )
-    return msgspec.json.decode(done.stdout)["analysis"]
+        done = call(started, "run", DRIVER, "--no-cache", "--json", "--store", str(place))
+    return msgspec.json.decode(done)["analysis"]
 
 
 def campaign(cluster: Cluster, kills: list[str], draw: random.Random, expected: Any) -> None:
@@ -179,3 +195,27 @@ def test_a_run_with_workers_survives_many_kills(
     draw = random.Random(seed)
     kills = draw.choices(["worker", "head", "database"], weights=[2, 1, 1], k=4)
     campaign(Cluster(server, emulator), kills, draw, expected)
+
+
+@pytest.fixture
+def on_ray(emulator: Threaded) -> Iterator[tuple[str, ...]]:
+    """The options of runs on a Ray cluster of this machine. There is only one: no two tests may use it at a time."""
+    call(emulator, "cluster", "up", "--workers", "3")
+    yield "--cluster", "ray", "--workers", "2"
+    call(emulator, "cluster", "down")
+
+
+def test_a_run_on_ray_survives_the_kill_of_an_actor(
+    server: LocalServer, emulator: Threaded, expected: Any, on_ray: tuple[str, ...]
+) -> None:
+    campaign(Cluster(server, emulator, cluster=on_ray), ["worker"], random.Random(1), expected)
+
+
+@pytest.mark.campaign
+def test_runs_on_ray_survive_many_kills(emulator: Threaded, expected: Any, on_ray: tuple[str, ...]) -> None:
+    for seed in range(5):
+        emulator.reset()
+        draw = random.Random(seed)
+        kills = draw.choices(["worker", "head", "database"], weights=[2, 1, 1], k=4)
+        with local_server() as server:
+            campaign(Cluster(server, emulator, cluster=on_ray), kills, draw, expected)

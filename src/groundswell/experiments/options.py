@@ -593,6 +593,14 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
         Flag(group=COMMON, metavar="N"),
     ] = None
+    cluster: Annotated[
+        str | None,
+        Meta(
+            description="Run the trials in workers of a Ray cluster: ray for the one that runs on this machine, or its "
+            "address. --workers is then their number. The default is one for each CPU of the cluster."
+        ),
+        Flag(group=COMMON, metavar="ray|ADDRESS"),
+    ] = None
     account: Annotated[
         tuple[str, ...],
         Meta(
@@ -649,7 +657,12 @@ class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def for_engine(self) -> dict[str, Any]:
         """What `groundswell.open` is to be given."""
-        return {"max_concurrent": self.max_concurrent, "account": self.account, "workers": self.workers}
+        return {
+            "max_concurrent": self.max_concurrent,
+            "account": self.account,
+            "workers": self.workers,
+            "cluster": self.cluster,
+        }
 
     def run_options(self, base: RunOptions | None = None) -> RunOptions:
         """How the run is carried out: as `base` says, except for what was chosen."""
