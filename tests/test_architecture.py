@@ -61,8 +61,19 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "version", "program", "engine", "compose", "portal", "experiments", "bridges"),
         "transports.scripted",
     },
-    "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator", "local_workers"},
+    "compose": {
+        "errors",
+        "program",
+        "providers",
+        "engine",
+        "transports",
+        "store",
+        "emulator",
+        "local_workers",
+        "ray_workers",
+    },
     "local_workers": {"store.names"},
+    "ray_workers": {"errors", "local_workers", "store.names"},
     "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }
 EVERYTHING = {"cli", "web", "testing.experiments", "__init__", "__main__"}
@@ -79,6 +90,7 @@ HEAVY = {
     "fastapi",
     "uvicorn",
     "genai_prices",
+    "ray",
 }
 
 

@@ -26,6 +26,7 @@ from groundswell.providers.accounts.addresses import is_loopback
 from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.providers.application import APPLICATION
 from groundswell.providers.prices import ModelPrices
+from groundswell.ray_workers import RayWorkers
 from groundswell.store.names import is_postgres, shown
 from groundswell.transports import sentences, weights
 from groundswell.transports.batch import BatchTransport
@@ -314,9 +315,10 @@ def open(
     crew: Crew | None = None
     if workers is not None or cluster is not None:
         _check_workers(workers or 0, store, script or transport or router or accounts)
-        crew = (
-            LocalWorkers(store, workers or 0, **how) if cluster is None else _in_cluster(store, workers, cluster, how)
-        )
+        if cluster is None:
+            crew = LocalWorkers(store, workers or 0, **how)
+        else:
+            crew = RayWorkers(str(store), workers, cluster, **how)
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
@@ -336,12 +338,6 @@ def open(
         paces=_paces if clock is None else None,
         crew=crew,
     )
-
-
-def _in_cluster(store: str | Path, workers: int | None, cluster: str, how: dict[str, Any]) -> Crew:
-    from groundswell.ray_workers import RayWorkers  # Ray is slow to import, and few need it
-
-    return RayWorkers(str(store), workers, cluster, **how)
 
 
 def _check_workers(workers: int, store: str | Path, given: object) -> None:

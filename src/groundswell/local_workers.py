@@ -15,19 +15,29 @@ from groundswell.store.names import revealed
 
 RESTARTS = 20
 """How often a worker that was killed is started again."""
+ENDED = "all workers have ended"
 PATIENCE = 60.0
 """Seconds to wait for a worker whose run has ended, before it is killed."""
 
 
 class LocalWorkers:
-    """Keeps a number of workers running. `size` 0: others start them."""
+    """Keeps a number of workers running. `size` 0: others start them.
+
+    `of`: how many workers there will be on all machines.
+    """
 
     def __init__(
-        self, store: str | Path, size: int, *, max_concurrent: int | None = None, account: Sequence[str] = ()
+        self,
+        store: str | Path,
+        size: int,
+        *,
+        of: int | None = None,
+        max_concurrent: int | None = None,
+        account: Sequence[str] = (),
     ) -> None:
         self.size = size
         self._environment = {**os.environ, "GROUNDSWELL_STORE": revealed(store)}
-        self._options = ["--of", str(size), "--attached"]
+        self._options = ["--of", str(of or size), "--attached"]
         self._options += [] if max_concurrent is None else ["--max-concurrent", str(max_concurrent)]
         self._options += [word for setting in account for word in ("--account", setting)]
         self._lock = threading.Lock()
@@ -52,7 +62,7 @@ class LocalWorkers:
         """Why no worker runs, if none does and none will."""
         if not self._threads or any(thread.is_alive() for thread in self._threads):
             return None
-        return self._problem or "all workers have ended"
+        return self._problem or ENDED
 
     @property
     def pids(self) -> Sequence[int]:
@@ -61,15 +71,24 @@ class LocalWorkers:
             return [process.pid for process in self._processes]
 
     async def stop(self) -> None:
-        """The run has ended: wait for the workers, which end by themselves."""
+        """The run has ended: tell the workers to end, and wait for them."""
+        self.tell()
+        await asyncio.to_thread(self._wait_and_kill)
+
+    def tell(self) -> None:
+        """Tell the workers to end, after the replies in flight."""
         with self._lock:
             self._ending = True
             for process in self._processes:
                 if process.stdin is not None:
                     process.stdin.close()
-        await asyncio.to_thread(self._wait)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until all workers have ended by themselves."""
+        for thread in self._threads:
+            thread.join()
+
+    def _wait_and_kill(self) -> None:
         end = time.monotonic() + PATIENCE
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))

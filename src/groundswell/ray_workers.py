@@ -12,7 +12,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from groundswell.errors import SettingsError
+from groundswell.errors import RunError, SettingsError
+from groundswell.local_workers import ENDED, LocalWorkers
 from groundswell.store.names import shown
 
 RUNNING = "ray"
@@ -37,7 +38,7 @@ class RayWorkers:
         self._cluster = cluster
         self._ray = connect(cluster)
         self.size = size or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        self._how = {"max_concurrent": max_concurrent, "account": tuple(account), "workers": self.size}
+        self._how = {"max_concurrent": max_concurrent, "account": tuple(account), "of": self.size}
         self._store = shown(store)
         self._actors: list[Any] = []
         self._ends: list[Any] = []
@@ -60,7 +61,7 @@ class RayWorkers:
                 self._ray.get(end)
             except Exception as error:  # noqa: BLE001  whatever it was that a worker raised in another process
                 found.append(str(getattr(error, "cause", None) or error))
-        return found[0] if found else "all workers have ended"
+        return found[0] if found else ENDED
 
     async def stop(self) -> None:
         """The run has ended: wait for the workers, and remove them."""
@@ -77,32 +78,25 @@ class RayWorkers:
 
 
 class Actor:
-    """One worker, in a process that Ray has started."""
+    """One worker, as a process of its own below one of Ray's. If Ray's process is killed, it ends by itself."""
 
     def __init__(self, store: str, run: str, how: dict[str, Any]) -> None:
-        self._store = os.environ.get("GROUNDSWELL_STORE", store)
+        self._workers = LocalWorkers(os.environ.get("GROUNDSWELL_STORE", store), 1, **how)
         self._run = run
-        self._how = how
-        self._worker: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
 
     def work(self) -> None:
         """Run trials until the run has ended."""
-        from groundswell.working import serve
-
-        serve(self._store, self._run, started=self._started, **self._how)
+        if not self._stopped:
+            self._workers.start(self._run)
+            self._workers.wait()
+        if not self._stopped and (problem := self._workers.problem()) != ENDED:
+            raise RunError(problem)
 
     def stop(self) -> None:
         """Send nothing more, and end."""
         self._stopped = True
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._worker.stop)
-
-    def _started(self, worker: Any) -> None:
-        self._worker, self._loop = worker, asyncio.get_running_loop()
-        if self._stopped:
-            worker.stop()
+        self._workers.tell()
 
 
 def connect(cluster: str) -> Any:

@@ -49,6 +49,11 @@ def call(emulator: Threaded, *command: str) -> str:
     return subprocess.run(whole, env=environment(emulator), capture_output=True, check=True, text=True).stdout
 
 
+def parent_of(pid: int) -> int:
+    """The process that has started another one."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 class Cluster:
     """A run on a database of its own, with a head and workers as processes."""
 
@@ -86,20 +91,17 @@ class Cluster:
             time.sleep(0.02)
 
     def kill_worker(self, draw: random.Random) -> None:
-        """Kill one worker."""
+        """Kill one worker; in a cluster, the actor that has started it, which lets it end by itself."""
         with suppress(psycopg.Error):
             held = rows(self.server.url, HOLDERS)
             if held:
                 pid = draw.choice(sorted({pid for pid, _ in held}))
                 self.lost += MAY_BE_LOST * sum(each == pid for each, _ in held)
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+                with suppress(ProcessLookupError, FileNotFoundError):
+                    os.kill(parent_of(int(pid)) if "ray" in self._cluster else int(pid), signal.SIGKILL)
 
     def kill_head(self) -> None:
-        """Kill the head, and continue the run. Ray then kills the workers too; others end by themselves."""
-        if "ray" in self._cluster:
-            with suppress(psycopg.Error):
-                self.lost += MAY_BE_LOST * len(rows(self.server.url, HOLDERS))
+        """Kill the head, and continue the run. Its workers end by themselves."""
         self.head.kill()
         self.head.communicate()
         until = time.monotonic() + 60

@@ -10,13 +10,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from groundswell import working
+from groundswell import compose
 from groundswell.cli import output
 from groundswell.cli.log import Log
 from groundswell.cli.options import COMMON, StoreFlags
 from groundswell.engine.worker import Worker
+from groundswell.errors import LeaseLost, SettingsError
 from groundswell.experiments.options import Flag
-from groundswell.loop import stop_signals
+from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 
 
 def worker(
@@ -53,25 +54,36 @@ def worker(
     Start it on any machine that has the same packages and the keys of the accounts in its environment. It runs until
     it is interrupted; it then waits for the replies in flight and leaves its trials to other workers.
     """
-    say = output.say if not (flags.json or attached) else working.silent
+    say = output.say if not (flags.json or attached) else _silent
 
-    def started(serving: Worker) -> None:
-        loop = asyncio.get_running_loop()
-        for number in stop_signals():
-            loop.add_signal_handler(number, serving.stop)
-        if attached:
-            threading.Thread(target=_watch, args=(loop, serving), daemon=True).start()
+    async def serve() -> None:
+        async with compose.open(
+            flags.store, max_concurrent=max_concurrent, account=account or (), listeners=[Log(verbose=flags.verbose)]
+        ) as engine:
+            if engine.store.work is None:
+                raise SettingsError(compose.NEEDS_POSTGRES)
+            wanted = None if run is None else engine.store.runs.get(run).id
+            serving = Worker(engine, engine.store.work, run=wanted, workers=of, say=say)
+            loop = asyncio.get_running_loop()
+            for number in stop_signals():
+                loop.add_signal_handler(number, serving.stop)
+            if attached:
+                threading.Thread(target=_watch, args=(loop, serving), daemon=True).start()
+            say(f"waiting for work in {compose.shown_place(flags.store)}")
+            await serving.serve()
 
-    working.serve(
-        flags.store,
-        run,
-        workers=of,
-        max_concurrent=max_concurrent,
-        account=account or (),
-        listeners=[Log(verbose=flags.verbose)],
-        say=say,
-        started=started,
-    )
+    with tuned_collector():
+        while True:
+            try:
+                with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                    runner.run(serve())
+                return
+            except LeaseLost as lost:  # it was paused, and others have taken its trials over
+                say(f"{lost}. Going on as another worker")
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
 
 
 def _watch(loop: asyncio.AbstractEventLoop, serving: Worker) -> None:

@@ -20,6 +20,7 @@ class Lane:
     batching  how they leave in batches, where they do; `quota` is the room for these, `live` the other way
     full      what the model string stands for, if it is an alias
     known_as  what the cache calls the model, if not that
+    limiter   who shares its limits, if other processes may
     at_home   whether requests stay on this machine
     """
 
@@ -31,6 +32,7 @@ class Lane:
         "cached",
         "full",
         "known_as",
+        "limiter",
         "live",
         "model",
         "origin",
@@ -52,6 +54,7 @@ class Lane:
         self.full = route.full
         self.known_as = route.known_as
         self.model = route.model
+        self.limiter = route.limiter
         self.at_home = route.at_home
         self.pace = pace
         self.batching = route.transport if isinstance(route.transport, Batching) else None
@@ -107,6 +110,11 @@ class Lanes:
             lane = self._by_model[by_model] = self._lane(route, apart=apart)
         return lane
 
+    def use(self, lane: Lane) -> None:
+        """Requests are about to be sent on a lane: share its limits with other processes."""
+        if self._shared is not None and lane.limiter is not None and not lane.barrier:
+            self._shared.join(lane.limiter, lane.pace.allowance)
+
     def that_carried(self, account: str, transport: str) -> Lane:
         """The lane of a wave that was sent earlier, even if its requests would now take another one."""
         way = self.router.transport(transport, account)
@@ -122,8 +130,6 @@ class Lanes:
             paces = self._own_paces if route.limiter is None else self._paces
             limiter = (route.account, route.transport.name) if route.limiter is None else route.limiter
             pace = paces.of(limiter, (route.model, together), route.limits, self._clock.now())
-            if self._shared is not None and route.limiter is not None and not route.transport.barrier:
-                self._shared.join(route.limiter, pace.allowance)
             live = (
                 None if route.live is None else self._lane(route.live, apart=apart and route.live.transport.vectorised)
             )

@@ -104,6 +104,7 @@ class Queues:
         """The queue of a lane."""
         queue = self.queues.get(lane)
         if queue is None:
+            self._context.lanes.use(lane)
             queue = self.queues[lane] = Queue()
             self._at_risk.at_work(lane)
             self._made_room()  # how many trials are open depends on the lanes in use
