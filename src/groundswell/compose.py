@@ -26,7 +26,7 @@ from groundswell.providers.accounts.addresses import is_loopback
 from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.providers.application import APPLICATION
 from groundswell.providers.prices import ModelPrices
-from groundswell.ray_workers import RayWorkers
+from groundswell.ray_workers import RayWorkers, connect
 from groundswell.store.names import is_postgres, shown
 from groundswell.transports import sentences, weights
 from groundswell.transports.batch import BatchTransport
@@ -126,7 +126,7 @@ class ByModel:
             model=target.model,
             origin=target.account.origin,
             known_as=_known_as(model, full, target),
-            limiter=(target.account.origin, target.account.key),
+            limiter=target.account.owner,
             at_home=target.account.proxy is None and all(map(is_loopback, target.account.endpoints)),
         )
         batch = None if via == "live" else self._batched(target.account)
@@ -312,13 +312,14 @@ def open(
     if max_concurrent is not None and max_concurrent < 1:
         raise SettingsError(f"max_concurrent {max_concurrent}: must be at least 1")
     how: dict[str, Any] = {"max_concurrent": max_concurrent, "account": account}
-    crew: Crew | None = None
+    crew: Callable[[], Crew] | None = None
     if workers is not None or cluster is not None:
         _check_workers(workers or 0, store, script or transport or router or accounts)
         if cluster is None:
-            crew = LocalWorkers(store, workers or 0, **how)
+            crew = partial(LocalWorkers, store, workers or 0, **how)
         else:
-            crew = RayWorkers(str(store), workers, cluster, **how)
+            connect(cluster)  # to say at once what is wrong
+            crew = partial(RayWorkers, str(store), workers, cluster, **how)
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))

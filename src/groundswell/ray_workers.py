@@ -18,6 +18,8 @@ from groundswell.store.names import shown
 
 RUNNING = "ray"
 """The cluster that runs on this machine, or that RAY_ADDRESS names."""
+_connected: list[RayWorkers] = []
+"""The workers of all runs of this process, which share a connection."""
 PATIENCE = 60.0
 """Seconds to wait for the workers of a run that has ended."""
 
@@ -35,17 +37,16 @@ class RayWorkers:
         account: Sequence[str] = (),
     ) -> None:
         """`size`: how many workers; None: one for each CPU of the cluster."""
-        self._cluster = cluster
         self._ray = connect(cluster)
         self.size = size or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self._how = {"max_concurrent": max_concurrent, "account": tuple(account), "of": self.size}
         self._store = shown(store)
+        _connected.append(self)
         self._actors: list[Any] = []
         self._ends: list[Any] = []
 
     def start(self, run: str) -> None:
         """Place workers for a run. Those for which there is no room yet start when there is."""
-        connect(self._cluster)
         actor = self._ray.remote(Actor).options(num_cpus=1, max_restarts=-1, max_task_retries=-1, max_concurrency=2)
         self._actors = [actor.remote(self._store, run, self._how) for _ in range(self.size)]
         self._ends = [each.work.remote() for each in self._actors]
@@ -74,7 +75,9 @@ class RayWorkers:
         for actor in self._actors:
             self._ray.kill(actor)
         self._actors, self._ends = [], []
-        self._ray.shutdown()  # it would go on to print what it has to say of its processes
+        _connected.remove(self)
+        if not _connected:
+            self._ray.shutdown()  # it would go on to print what it has to say of its processes
 
 
 class Actor:

@@ -113,3 +113,17 @@ def test_processes_of_all_sizes_find_their_share() -> None:
         assert (
             fair_share(other, most, [Share(one, slots)]) == most - slots or most * other // (one + other) < most - slots
         )
+
+
+def test_a_process_that_wants_nothing_leaves_its_slots(processes: Processes) -> None:
+    first, second = processes.one_more().shares, processes.one_more().shares
+    assert first.take("a", 1, 0, 1) == 1
+    assert second.take("a", 9, 0, 1) == 0
+    assert first.take("a", 0, 1, 1) == 0
+    assert first.take("a", 0, 0, 1) == 0
+    assert second.take("a", 9, 0, 1) == 1
+
+
+def test_a_process_that_wants_little_is_not_kept_out_by_one_that_wants_much() -> None:
+    assert fair_share(512, 256, [Share(1, 0)]) == 255
+    assert fair_share(1, 256, [Share(512, 255)]) == 1

@@ -9,14 +9,19 @@ from contextlib import ExitStack
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
+from psycopg import errors
 
 from groundswell.engine.ports import Work
 from groundswell.engine.records import Amounts, Counters, Possible, RunRecord
 from groundswell.errors import LeaseLost, RunBusy, StoreError
 from groundswell.program.request import Reply, Usage
+from groundswell.store.database import ConnectionLost
 from groundswell.store.journal import Store
+from groundswell.store.leases import Holder
+from groundswell.store.postgres import postgres_error
 from groundswell.store.work import part_of_budget
 from tests.stores import add_rows, new_database, rows
 
@@ -30,6 +35,7 @@ class Office:
         self.head = self.process()
         self.record = self.head.runs.create("run", 1, driver="a/driver", settings="{}")
         self.lock = self.head.runs.lock(self.record)
+        self.head.runs.change(self.record, status="running")
 
     def process(self) -> Store:
         """One more process."""
@@ -125,7 +131,7 @@ def test_the_shard_of_a_process_that_has_ended_is_taken_over_with_its_counters(o
     with pytest.raises(LeaseLost):
         work(one).grant(office.record, shard, Amounts(9, 9, 9.0), Amounts(), Amounts(1))
     assert work(one).take(office.record, shard, 1, 0) == ()
-    assert office.numbers(work(other).tasks(work(other).look(office.record, shard, 1)[1])) == [1]
+    assert office.numbers(work(other).tasks(work(other).look(office.record, shard, 1).trials)) == [1]
 
 
 def test_a_shard_that_was_released_with_open_trials_is_taken_over(office: Office) -> None:
@@ -143,7 +149,7 @@ def test_nothing_is_taken_of_a_run_that_was_stopped(office: Office) -> None:
     shard = shard_of(one, office.record)
     work(one).take(office.record, shard, 1, 0)
     work(office.head).stop(office.record)
-    assert work(one).look(office.record, shard, 1)[0]
+    assert work(one).look(office.record, shard, 1).stopped
     work(one).release(office.record, shard)
     assert work(other).take_shard(office.record, left=True) is None
     assert work(other).take_shard(office.record, left=False) is None
@@ -198,7 +204,7 @@ def test_what_an_earlier_session_left_is_given_to_workers(office: Office) -> Non
     taken = work(other).take_shard(office.record, left=True)
     assert taken is not None
     assert taken[1] == Counters(at_risk={"a m": 4}, flying=1, counted={"a m": Possible(asks=2)})
-    assert all(task.again for task in work(other).tasks(work(other).look(office.record, taken[0], 1)[1]))
+    assert all(task.again for task in work(other).tasks(work(other).look(office.record, taken[0], 1).trials))
 
 
 def test_counters_of_workers_are_added_up_when_they_are_read_and_at_the_end(office: Office) -> None:
@@ -283,3 +289,58 @@ def test_parts_of_a_budget_never_exceed_it(
                 assert mine <= has + 1e-9
                 spent_before = parts[0] > limit
                 assert spent_before or sum(parts) <= limit + 1e-6
+
+
+def test_workers_leave_a_run_that_was_cancelled_while_it_had_no_head(office: Office) -> None:
+    one = office.process()
+    office.open_trials(1)
+    shard = shard_of(one, office.record)
+    office.lock.release()
+    assert not office.head.runs.request_cancel(office.record)
+    assert work(one).look(office.record, shard, 1).stopped
+    assert work(one).runs() == []
+    assert work(one).take_shard(office.record, left=False) is None
+
+
+def test_a_shard_is_taken_over_with_the_last_commit_of_its_holder(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may be made while the holder is removed."""
+    one, other = office.process(), office.process()
+    office.open_trials(1)
+    shard = shard_of(one, office.record)
+    work(one).take(office.record, shard, 1, 0)
+    office.end(one)
+
+    def remove(self: Holder, connection: sa.Connection, holder: str) -> bool:
+        connection.exec_driver_sql("UPDATE shards SET counters = '{\"sent\": 7}'")
+        return True
+
+    monkeypatch.setattr(Holder, "remove_ended", remove)
+    assert work(other).take_shard(office.record, left=True) == (shard, Counters(sent=7))
+
+
+def test_counters_of_workers_are_not_counted_twice_when_missing_trials_are_tried_again(office: Office) -> None:
+    one = office.process()
+    work(one).release(office.record, shard_of(one, office.record), counters=Counters(sent=5))
+    office.head.runs.retry_missing(office.head.runs.get("run"))
+    assert office.head.runs.get("run").counters.sent == 5
+
+
+def test_shards_that_are_worked_on_are_left_when_others_are_added_up(office: Office) -> None:
+    """As after a second Ctrl-C: they are stopped, and added up later."""
+    one, other = office.process(), office.process()
+    office.open_trials(1, 2)
+    alive = shard_of(one, office.record)
+    work(one).take(office.record, alive, 1, 0)
+    work(other).release(office.record, shard_of(other, office.record), counters=Counters(sent=2))
+    assert work(office.head).fold(office.record).sent == 2
+    assert work(one).look(office.record, alive, 1).stopped
+    work(one).release(office.record, alive, counters=Counters(sent=3))
+    assert office.head.runs.get("run").counters.sent == 5
+    work(office.head).fold_left_over(office.record)
+    assert office.head.runs.get("run", own=True).counters.sent == 5
+
+
+def test_a_deadlock_is_tried_again() -> None:
+    assert isinstance(postgres_error(errors.DeadlockDetected("deadlock detected"), "store"), ConnectionLost)

@@ -42,6 +42,7 @@ class TaskCrew:
         self._store = store
         self._route = route
         self._tasks: list[asyncio.Task[None]] = []
+        self._ended = False
 
     def start(self, run: str) -> None:
         """Start them."""
@@ -55,6 +56,7 @@ class TaskCrew:
 
     async def stop(self) -> None:
         """Wait for them."""
+        self._ended = True
         for worker in self.workers:
             worker.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -65,14 +67,19 @@ class TaskCrew:
             assert engine.store.work is not None
             worker = Worker(engine, engine.store.work, run=run, workers=self.size, say=self.said.append)
             self.workers.append(worker)
+            if self._ended:
+                worker.stop()
             await worker.serve()
 
 
 def head(store: str, workers: int | None, route: Route = one_way, crew: TaskCrew | None = None) -> Engine:
     """An engine, with so many workers; None: it runs the trials itself."""
-    if workers is not None:
-        crew = crew or TaskCrew(store, workers, route)
-    return Engine(Store(store), route(-1), LoopClock(), options=PATIENT, prices=price, crew=crew)
+
+    def crew_of() -> TaskCrew:
+        return crew or TaskCrew(store, workers or 0, route)
+
+    made = None if workers is None else crew_of
+    return Engine(Store(store), route(-1), LoopClock(), options=PATIENT, prices=price, crew=made)
 
 
 def drive(store: str, driver: Any, workers: int | None, *, trials: int = 60, **how: Any) -> Summary:

@@ -10,10 +10,14 @@ import pytest
 
 import groundswell
 from groundswell.compose import OneWay
+from groundswell.engine.driver import trust_module
+from groundswell.engine.engine import Engine
 from groundswell.engine.options import Limits, RunOptions
-from groundswell.engine.ports import Router
+from groundswell.engine.ports import LoopClock, Router
 from groundswell.engine.records import RunRecord
+from groundswell.engine.worker import Worker
 from groundswell.errors import RunBusy, RunError, SettingsError, SourceChanged
+from groundswell.program.request import Reply, Usage
 from groundswell.store.journal import Store
 from groundswell.transports.scripted import Scripted
 from tests.stores import new_database, rows
@@ -118,8 +122,7 @@ def test_missing_trials_are_tried_again_by_workers(store: str) -> None:
         pytest.param(Limits(tokens=700), id="tokens", marks=pytest.mark.slow),
     ],
 )
-def test_a_budget_is_kept_by_all_workers_together(store: str, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.engine.worker.BROKE_AFTER", 0.2)
+def test_a_budget_is_kept_by_all_workers_together(store: str, limits: Limits) -> None:
     options = RunOptions(retry=PATIENT.retry, limits=limits)
     summary = drive(store, experiment.all_trials, 3, options=options)
     assert summary.status == "partial"
@@ -206,6 +209,7 @@ def test_replies_are_scored_again_by_one_process(store: str) -> None:
 
 def test_a_run_with_workers_is_not_continued_without_them(store: str) -> None:
     drive(store, experiment.stops, None)
+    rows(store, "UPDATE runs SET status = 'running'")  # as if it had been killed
     held = Store(store)
     try:
         assert held.work is not None
@@ -227,3 +231,77 @@ def test_a_run_with_batches_in_flight_is_not_continued_with_workers(store: str) 
     )
     with pytest.raises(RunError, match="batches in flight"):
         resume(store, 2)
+
+
+def test_a_budget_is_not_used_up_by_what_others_hold_for_requests_in_flight(store: str) -> None:
+    """Each request may use 32 tokens and uses 2, and replies take their time."""
+    options = RunOptions(retry=PATIENT.retry, limits=Limits(tokens=160))
+
+    async def slowly(request: Any) -> Reply:
+        await asyncio.sleep(0.4)
+        return Reply("yes", Usage(1, 1))
+
+    async def main() -> Any:
+        crew = TaskCrew(store, 3, lambda _: OneWay(Scripted(slowly), 32))
+        async with head(store, 3, crew=crew) as engine:
+            return await engine.drive(experiment.all_trials, Wanted(6), name="run", options=options)
+
+    summary = asyncio.run(main())
+    assert (summary.status, summary.asks.sent) == ("completed", 18)
+
+
+def test_a_stop_that_comes_before_the_first_worker_is_not_lost(store: str) -> None:
+    class Late(TaskCrew):
+        async def _work(self, run: str, number: int) -> None:
+            await asyncio.sleep(0.3)
+            await super()._work(run, number)
+
+    async def main() -> Any:
+        async with head(store, 1, crew=Late(store, 1)) as engine:
+            task = asyncio.ensure_future(engine.drive(experiment.all_trials, Wanted(2000), name="run"))
+            while not engine.runs:
+                await asyncio.sleep(0.01)
+            engine.runs[0].stop("interrupted", "interrupted")
+            return await task
+
+    assert asyncio.run(main()).status == "interrupted"
+    assert record(store).counters.sent < 100
+    assert left_over(store) == (0, 0)
+
+
+def test_two_runs_of_one_engine_have_workers_of_their_own(store: str) -> None:
+    async def main() -> Any:
+        made = Engine(Store(store), one_way(-1), LoopClock(), options=PATIENT, crew=lambda: TaskCrew(store, 1))
+        async with made as engine:
+            long = asyncio.ensure_future(engine.drive(experiment.all_trials, Wanted(300), name="long"))
+            short = await engine.drive(experiment.all_trials, Wanted(20), name="short")
+            return short, await long
+
+    short, long = asyncio.run(main())
+    assert (short.trials.usable, long.trials.usable) == (19, 298)
+
+
+def test_a_worker_outlives_the_driver_module_that_cannot_be_loaded(store: str, tmp_path: Path) -> None:
+    """It refuses that run, and goes on with others."""
+    drive(store, experiment.stops, None)
+    held = Store(store)
+    held.runs.change(held.runs.get("run"), status="running", driver=f"{tmp_path}/study.py:main", location=None)
+    held.close_reading()
+    (tmp_path / "study.py").write_text("raise KeyError('a variable that is not set')")
+    trust_module(str(tmp_path / "study.py"))
+    (number,) = rows(store, "SELECT id FROM runs")[0]
+    rows(store, "INSERT INTO work SELECT id, NULL, TRUE, FALSE FROM trials WHERE id >> 32 = ? LIMIT 1", number)
+    said: list[str] = []
+
+    async def main() -> None:
+        async with Engine(Store(store), one_way(0), LoopClock()) as engine:
+            assert engine.store.work is not None
+            worker = Worker(engine, engine.store.work, say=said.append)
+            task = asyncio.ensure_future(worker.serve())
+            while not said:
+                await asyncio.sleep(0.01)
+            worker.stop()
+            await task
+
+    asyncio.run(main())
+    assert "a variable that is not set" in said[0]

@@ -79,7 +79,7 @@ class Engine:
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
         paces: Paces | None = None,
-        crew: Crew | None = None,
+        crew: Callable[[], Crew] | None = None,
     ) -> None:
         self.store = store
         self._crew = crew
@@ -400,19 +400,21 @@ class Engine:
                 if record.status != "stopped":
                     runs.change(record, status="stopped", error="it was cancelled")
                 raise RunStopped("cancelled", "it was cancelled")
-            given_out = self._give_out(record, options, accept_changes=accept_changes)
-            record = runs.get(record.id, own=True)
+            options = options or self._options or msgspec.convert(record.options, RunOptions)
+            if self._crew is not None:
+                _refuse_workers(record, options, accept_changes=accept_changes)
             if retry_missing or accept_changes:  # checkpoints follow from outcomes and code that may change now
                 runs.forget_kept(record)
             if retry_missing:
                 runs.retry_missing(record)
+            given_out = self._give_out(record, options)
             taken_back = {} if unless_cancelled else {"cancel": False}
             runs.change(record, status="running", error=None, **taken_back)
             record = runs.get(record.id, own=True)
             run = self._made(
                 record,
                 partial(self.store.journal, record),
-                options or self._options or msgspec.convert(record.options, RunOptions),
+                options,
                 numbers=runs.last_number(record),
                 accept_changes=accept_changes,
                 given_out=given_out,
@@ -467,25 +469,16 @@ class Engine:
         run.dispatch.spending.lent = run.dispatch.spending.being_lent = True
         return run
 
-    def _give_out(self, record: RunRecord, options: RunOptions | None, *, accept_changes: bool) -> GivenOut | None:
+    def _give_out(self, record: RunRecord, options: RunOptions) -> GivenOut | None:
         """What a run needs whose trials are run by workers, if they are to be."""
-        work, crew = self.store.work, self._crew
-        if crew is None or work is None:
-            if work is not None:
-                work.fold_left_over(record)
+        work = self.store.work
+        if work is None:
             return None
-        options = options or self._options or msgspec.convert(record.options, RunOptions)
-        if options.via != "live":
-            raise SettingsError(
-                f"via {options.via!r}: batches are sent by one process, and 50,000 requests in a batch need no more. "
-                "Leave out --workers and --cluster, or use --via live"
-            )
-        if record.driver is None:
-            raise SettingsError("workers need a driver, which they can load: use `engine.drive` or `groundswell run`")
-        if accept_changes:
-            raise SettingsError("recorded replies are scored again in one process: leave out --workers and --cluster")
+        if self._crew is None:
+            work.fold_left_over(record)
+            return None
         self.store.runs.change(record, options=msgspec.to_builtins(options))  # where workers read them
-        return GivenOut(work, crew, work.begin(record))
+        return GivenOut(work, self._crew(), work.begin(record))
 
     def _parent(self, record: RunRecord) -> Journal | None:
         if record.parent is None:
@@ -566,6 +559,19 @@ class Engine:
 
 def _ignore(error: Exception) -> None:
     """Failure callback of a journal that is only read."""
+
+
+def _refuse_workers(record: RunRecord, options: RunOptions, *, accept_changes: bool) -> None:
+    """Refuse what only one process can do."""
+    if options.via != "live":
+        raise SettingsError(
+            f"via {options.via!r}: batches are sent by one process, and 50,000 requests in a batch need no more. Leave "
+            "out --workers and --cluster, or use --via live"
+        )
+    if record.driver is None:
+        raise SettingsError("workers need a driver, which they can load: use `engine.drive` or `groundswell run`")
+    if accept_changes:
+        raise SettingsError("recorded replies are scored again in one process: leave out --workers and --cluster")
 
 
 def _refuse_deleted(record: RunRecord) -> None:

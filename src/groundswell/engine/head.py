@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -84,6 +86,7 @@ class Head:
         self._told = False
         self.working = False
         """Whether workers may have requests in flight."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="groundswell-head")
         self._bell = work.bell(channel(context.record), self._heard)
 
     @property
@@ -179,14 +182,17 @@ class Head:
         record.counters = self._context.counters = await self._call(self._work.fold, record, ended=ended)
         record.counters.seconds = seconds
         self._shards = ()
+        self._thread.shutdown()
 
     async def _look_at_shards(self) -> None:
         self._shards = tuple(await self._call(self._work.shards, self._context.record))
         alive = any(shard.alive for shard in self._shards)
         if self._told:
-            if not alive:
-                self.working = False
-                self._context.halt_when_still()
+            if alive:  # also those that have come since
+                await self._call(self._work.stop, self._context.record)
+                return
+            self.working = False
+            self._context.halt_when_still()
             return
         problems = [_problem(shard.problem) for shard in self._shards if shard.problem is not None]
         stopped = next((problem for problem in problems if isinstance(problem, errors.RunStopped)), None)
@@ -225,7 +231,8 @@ class Head:
             self._save_sources(record)
 
     async def _call(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        return await asyncio.to_thread(function, *args, **named)
+        """Call a function of the store, on a thread that nothing else occupies."""
+        return await self._context.loop.run_in_executor(self._thread, partial(function, *args, **named))
 
     def _heard(self) -> None:
         with suppress(RuntimeError):  # the loop has been closed

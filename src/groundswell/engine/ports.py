@@ -410,14 +410,22 @@ class Grant(NamedTuple):
 
     elsewhere  what others have used or may use, and what is left for them
     left       how much of the whole is left for this worker, from 0 to 1
-    sent       how many requests all workers have sent
     refused    there was not enough for the next request
+    used_up    there will not be either, whatever the requests in flight use
     """
 
     elsewhere: Amounts
     left: float
-    sent: int
     refused: bool
+    used_up: bool
+
+
+class Look(NamedTuple):
+    """What a worker is to know of its shard: whether to send nothing more, options of the run, and open trials."""
+
+    stopped: bool
+    options: dict[str, Any]
+    trials: Collection[int]
 
 
 class Bell(Protocol):
@@ -461,7 +469,7 @@ class Work(Protocol):
         ...
 
     def fold(self, record: RunRecord, *, ended: bool = False) -> Counters:
-        """As the head, add the counters of all shards to the run, and remove these.
+        """As the head, add the counters of shards to the run, and remove these, except those that are worked on.
 
         `ended`: the driver has returned, so trials that are open do not belong to the run.
         """
@@ -490,8 +498,8 @@ class Work(Protocol):
         """Trials of a shard."""
         ...
 
-    def look(self, record: RunRecord, shard: int, room: int) -> tuple[bool, Collection[int]]:
-        """As a worker: whether a shard is to send nothing more, and its open trials.
+    def look(self, record: RunRecord, shard: int, room: int) -> Look:
+        """As a worker: what there is to know of a shard.
 
         `room`: how many trials it wants to have open. Raises `LeaseLost` if it has another holder.
         """

@@ -276,6 +276,10 @@ class Starving(NamedTuple):
     seen: float
 
 
+SHARED_FOR = 30.0
+"""Seconds after which a share is forgotten that is not renewed: that of an engine which was never closed."""
+
+
 class Allowance:
     """Limits from the settings of an account, for all its models.
 
@@ -287,7 +291,7 @@ class Allowance:
         self.lock = threading.Lock()
         self.in_flight = 0
         self.starving: Starving | None = None
-        self._shares: dict[object, int] = {}
+        self._shares: dict[object, tuple[int, float]] = {}
         self.adopt(limits, now)
 
     def adopt(self, limits: PaceLimits, now: float) -> None:
@@ -307,12 +311,13 @@ class Allowance:
         with self.lock:
             self._shares.pop(of, None)
             if slots is not None:
-                self._shares[of] = slots
+                self._shares[of] = slots, now
             self._divide(now)
 
     def _divide(self, now: float) -> None:
         whole = self.limits.max_concurrent
-        self.most = min([whole, *self._shares.values()])
+        self._shares = {of: share for of, share in self._shares.items() if now - share[1] < SHARED_FOR}
+        self.most = min([whole, *(slots for slots, _ in self._shares.values())])
         self.share = self.most / whole
         for bucket in self.buckets:
             bucket.smooth_to(self.per_minute[bucket.resource] * self.share, now)
@@ -465,6 +470,7 @@ class Pace:
             if mark.requests < self._learnt_from:
                 return  # a later one has told already
             self._learnt_from = mark.requests
+            share = max(self.allowance.share, 1 / self.allowance.limits.max_concurrent)
             for said in standings:
                 if said.limit < 1:
                     continue  # what is answered is not forbidden: this limit is not kept
@@ -476,7 +482,7 @@ class Pace:
                     bucket.limit = said.limit
                     self._note(now, f"learnt a limit of {_limit_text(said)}")
                 news = News(mark.at, said.remaining, mark.taken(said.resource))
-                bucket.learn(said, news, self._last.taken(said.resource), now, self.allowance.share)
+                bucket.learn(said, news, self._last.taken(said.resource), now, share)
 
     def _gather(self) -> None:
         """All buckets that apply to a request: learnt ones, and those from the settings."""

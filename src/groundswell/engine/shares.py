@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from hashlib import blake2b
+from functools import partial
+from typing import Any
 
 from groundswell.engine.ports import Clock, ShareTable
 from groundswell.engine.rate_limit import Allowance
@@ -34,10 +36,11 @@ class SharedLimits:
         self._changed = changed
         self._joined: dict[str, Allowance] = {}
         self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="groundswell-shares")
 
     def join(self, limiter: Hashable, allowance: Allowance) -> None:
         """Take a share of an account, before its first request is sent."""
-        name = blake2b(repr(limiter).encode(), digest_size=12).hexdigest()
+        name = str(limiter)
         if name in self._joined:
             return
         self._joined[name] = allowance
@@ -52,19 +55,24 @@ class SharedLimits:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-            await asyncio.to_thread(self._table.leave)
+            await self._call(self._table.leave)  # after what is under way
+        self._thread.shutdown()
         for allowance in self._joined.values():
             allowance.set_share(self, None, self._clock.now())
+
+    async def _call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function of the table on a thread that nobody else occupies."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(function, *given))
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(EVERY)
             for name, allowance in list(self._joined.items()):
                 whole, before = allowance.limits.max_concurrent, allowance.most
+                # Others may only have what this process cannot use meanwhile.
+                using = max(allowance.in_flight, before)
                 try:
-                    slots = await asyncio.to_thread(
-                        self._table.take, name, self._wanted(allowance), allowance.in_flight, whole
-                    )
+                    slots = await self._call(self._table.take, name, self._wanted(allowance), using, whole)
                 except StoreError:
                     continue  # runs find out by themselves; until then everybody keeps what he has
                 allowance.set_share(self, slots, self._clock.now())

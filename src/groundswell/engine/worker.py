@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from groundswell.engine.driver import check_stored_module, load_module, load_stored_driver
 from groundswell.engine.engine import Engine, refuse_changed
 from groundswell.engine.head import WORKERS, channel, encode_problem, place_name
-from groundswell.engine.ports import Bell, Task, Work
+from groundswell.engine.ports import Bell, Look, Task, Work
 from groundswell.engine.records import Amounts, RunRecord
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
+from groundswell.errors import RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.source import same_code
 from groundswell.program.trial import find_program
 
+T = TypeVar("T")
+
 LOOK_EVERY = 0.5
 FINAL = frozenset({"completed", "partial", "stopped", "interrupted", "failed"})
-BROKE_AFTER = 1.5
-"""Seconds in which no worker sends anything, after which a budget is used up that is too small for what is needed."""
+ASK_EVERY = 0.1
+"""Seconds between two questions for a part of the budget, if requests were refused meanwhile."""
 TAKES = 8
 """A worker takes more trials when this part of its room is free."""
 
@@ -53,6 +56,7 @@ class Worker:
         self._sessions: set[Session] = set()
         self._refused: dict[str, Exception] = {}
         self._failed: StoreError | None = None
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="groundswell-work")
         self._ending = False
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -65,15 +69,23 @@ class Worker:
             session.stop()
         self._news.set()
 
+    async def call(self, function: Callable[..., T], *given: Any, **named: Any) -> T:
+        """Call a function of the store, on a thread that functions of programs do not occupy."""
+        return await self._loop.run_in_executor(self._threads, partial(function, *given, **named))
+
     async def serve(self) -> None:
         """Work until there is nothing more to do.
 
         Raises the error of the store, or of a run that it was to work on alone.
         """
+        looked_at = 0.0
         try:
             while not self._ending:
                 self._news.clear()
-                await self._find_work()
+                now = self._loop.time()
+                if not self._sessions or now - looked_at >= LOOK_EVERY:
+                    looked_at = now
+                    await self._find_work()
                 if self._run is not None and await self._is_over(self._run):
                     break
                 with suppress(TimeoutError):
@@ -81,7 +93,8 @@ class Worker:
         finally:
             self.stop()
             await asyncio.gather(*(session.ended for session in self._sessions), return_exceptions=True)
-            await asyncio.to_thread(self.bell.close)
+            await self.call(self.bell.close)
+            self._threads.shutdown()
         if self._failed is not None:
             raise self._failed
         if self._run is not None and (error := self._refused.get(self._run)) is not None:
@@ -89,11 +102,11 @@ class Worker:
 
     async def _find_work(self) -> None:
         """Take a shard of each run that has work, and those that workers have left."""
-        for run in await asyncio.to_thread(self.work.runs):
+        for run in await self.call(self.work.runs):
             if self._run not in (None, run) or run in self._refused:
                 continue
             try:
-                record = self.engine.store.runs.get(run)
+                record = await self.call(self.engine.store.runs.get, run)
                 if not any(session.record.id == run and not session.left for session in self._sessions):
                     self._load(record)
                     if not await self._open(record, left=False):
@@ -102,7 +115,7 @@ class Worker:
                     pass
             except StoreError:
                 raise
-            except GroundswellError as error:
+            except Exception as error:  # noqa: BLE001  also what the module of a driver raised
                 self._refuse(run, error)
 
     def _load(self, record: RunRecord) -> None:
@@ -112,11 +125,11 @@ class Worker:
 
     async def _open(self, record: RunRecord, *, left: bool) -> bool:
         """Take a shard. Returns whether there was one."""
-        taken = await asyncio.to_thread(partial(self.work.take_shard, record, left=left))
+        taken = await self.call(self.work.take_shard, record, left=left)
         if taken is None:
             return False
         number, counters = taken
-        mine = self.engine.store.runs.get(record.id)
+        mine = await self.call(self.engine.store.runs.get, record.id)
         mine.counters = counters
         session = Session(self, mine, number, left=left)
         self._sessions.add(session)
@@ -145,7 +158,7 @@ class Worker:
             return False
         if run in self._refused:
             return True
-        record = await asyncio.to_thread(self.engine.store.runs.find, run)
+        record = await self.call(self.engine.store.runs.find, run)
         return record is None or record.status in FINAL
 
     def _heard(self) -> None:
@@ -170,9 +183,8 @@ class Session:
         self._mine: set[int] = set()
         self._unknown: Collection[int] = ()
         self._checked: set[str] = set()
-        self._sent, self._sent_at = -1, 0.0
-        self._broke = False
-        self._run.dispatch.spending.when_refused = lambda: None if self._broke else self.wake()
+        self._granted_at, self._broke = -1.0, False
+        self._run.dispatch.spending.when_refused = self._wake_for_grant
         self._news = asyncio.Event()
         self.ended: asyncio.Task[None]
 
@@ -210,7 +222,7 @@ class Session:
             counters = None if isinstance(error, StoreError) else run.counters
             ends_run = isinstance(error, RunStopped)
             release = partial(worker.work.release, counters=counters, problem=problem, ends_run=ends_run)
-            await asyncio.to_thread(release, self.record, self._number)
+            await worker.call(release, self.record, self._number)
             worker.bell.ring(channel(self.record))
         except Exception as raised:  # noqa: BLE001  as above
             error = error or raised
@@ -222,8 +234,8 @@ class Session:
         run.context.recovering = True
         try:
             if self.left:
-                _, trials = await self._look()
-                await self._start(await asyncio.to_thread(self._worker.work.tasks, trials), again=True)
+                trials = (await self._look()).trials
+                await self._start(await self._worker.call(self._worker.work.tasks, trials), again=True)
         finally:
             run.context.recovering = False
         run.dispatch.reuse.begin()
@@ -238,22 +250,23 @@ class Session:
             if now - looked_at >= LOOK_EVERY:
                 looked_at = now
                 before = set(self._mine)
-                stopped, trials = await self._look()
-                if stopped:
+                found = await self._look()
+                if found.stopped or found.options != self.record.options:  # the next session has the new ones
                     return
-                await self._compare(before, trials)
+                await self._compare(before, found.trials)
                 await self._renew_grant()
-            elif run.dispatch.spending.refused and not self._broke:
+            elif run.dispatch.spending.refused and self._may_ask_again():
                 await self._renew_grant()
             if not self.left:
                 await self._take_more()
+            wait = ASK_EVERY if run.dispatch.spending.refused else LOOK_EVERY
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), LOOK_EVERY)
+                await asyncio.wait_for(self._news.wait(), wait)
 
-    async def _look(self) -> tuple[bool, Collection[int]]:
+    async def _look(self) -> Look:
         """Whether the head has stopped this shard, and the open trials that it has in the store."""
         work = self._worker.work
-        return await asyncio.to_thread(work.look, self.record, self._number, self._run.admission.window)
+        return await self._worker.call(work.look, self.record, self._number, self._run.admission.window)
 
     async def _compare(self, before: Collection[int], trials: Collection[int]) -> None:
         """Drop trials that the head has withdrawn, and start those whose taking was committed without an answer.
@@ -270,7 +283,7 @@ class Session:
             run.dispatch.forget_dropped()
         unknown = set(trials) - self._mine
         if found := unknown & set(self._unknown):
-            await self._start(await asyncio.to_thread(self._worker.work.tasks, found), again=True)
+            await self._start(await self._worker.call(self._worker.work.tasks, found), again=True)
         self._unknown = unknown
 
     async def _renew_grant(self) -> None:
@@ -288,19 +301,28 @@ class Session:
             -1.0 if limits.usd is None else limits.usd,
         )
         why = spending.refused
+        used, needed = spending.needs
+        needed = needed if run.open else Amounts()
         spending.being_lent = True
         try:
-            grant = await asyncio.to_thread(self._worker.work.grant, self.record, self._number, whole, *spending.needs)
+            work = self._worker.work
+            grant = await self._worker.call(work.grant, self.record, self._number, whole, used, needed)
         finally:
             spending.being_lent = False
+        self._granted_at, self._broke = run.loop.time(), grant.refused
         spending.lend(grant)
-        self._broke = grant.refused
-        now = run.loop.time()
-        if grant.sent != self._sent:
-            self._sent, self._sent_at = grant.sent, now
-        if grant.refused and why is not None and now - self._sent_at >= BROKE_AFTER and not run.in_flight:
+        if grant.used_up and why is not None and not run.in_flight:
             run.stop("budget", why)
         run.dispatch.schedule()
+
+    def _may_ask_again(self) -> bool:
+        """Whether it is time to ask for more of the budget because a request was refused."""
+        wait = LOOK_EVERY if self._broke else ASK_EVERY
+        return self._run.loop.time() - self._granted_at >= wait
+
+    def _wake_for_grant(self) -> None:
+        if self._may_ask_again():
+            self.wake()
 
     async def _take_more(self) -> None:
         run, worker = self._run, self._worker
@@ -309,7 +331,7 @@ class Session:
             room = window - len(run.open)
             if room < max(1, window // TAKES):
                 return
-            tasks = await asyncio.to_thread(worker.work.take, self.record, self._number, room, worker.workers)
+            tasks = await worker.call(worker.work.take, self.record, self._number, room, worker.workers)
             if not tasks:
                 return
             await self._start(tasks)

@@ -395,7 +395,7 @@ def postgres_error(error: Exception, name: str) -> StoreError:
     if _is_lost(error):
         return _unreachable(said, name)
     match error:
-        case errors.LockNotAvailable():
+        case errors.LockNotAvailable() | errors.DeadlockDetected():
             return ConnectionLost(f"{name}: another process is changing the same rows, and does not end: try again")
         case errors.DiskFull():
             return StoreFull(f"no space left for {name} ({said}): free some and resume. Everything committed is safe")

@@ -238,6 +238,7 @@ class Runs:
             why = sa.case((runs.c.status == "pending", "it was cancelled before it began"), else_="it was cancelled")
             with self._write(record) as connection:
                 connection.execute(unfinished.values(status="stopped", error=why, updated_at=time.time()))
+                connection.execute(_stop_workers(record))
         finally:
             lock.release()
         return False
@@ -257,6 +258,7 @@ class Runs:
             marked = _json({**_record(row).options, "deleting": True})
             found = sa.update(runs).where(runs.c.id == record.number)
             connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
+            connection.execute(_stop_workers(record))
             set_checksum(connection, record.number)
 
     @repeated
@@ -335,8 +337,9 @@ class Runs:
             forgotten = connection.execute(
                 sa.delete(outcomes).where(outcomes.c.trial.between(first, last)).where(outcomes.c.fault.is_not(None))
             ).rowcount
-            counters = record.counters
-            counters.missing = 0
+            own = connection.execute(sa.select(runs.c.counters).where(runs.c.id == record.number)).scalar_one()
+            counters = msgspec.json.decode(own, type=Counters)
+            counters.missing = record.counters.missing = 0
             connection.execute(sa.update(runs).where(runs.c.id == record.number).values(counters=_json(counters)))
         return forgotten
 
@@ -415,6 +418,11 @@ def _delete_trials(connection: sa.Connection, first: int, last: int) -> None:
     connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
     connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
     connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
+
+
+def _stop_workers(record: RunRecord) -> sa.Update:
+    """Tell workers of a run to send nothing more: its head may have been killed."""
+    return sa.update(shards).where(shards.c.run == record.number).values(stopped=True)
 
 
 def _kept_by(record: RunRecord) -> sa.Delete:

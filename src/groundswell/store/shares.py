@@ -1,9 +1,9 @@
 """How the processes that use a store share the limits of an account.
 
 Each of them has a row with the number of requests that it wants to have in flight, and the number that it may. Whoever
-asks gets its fair share by what all want, but no more than the others leave. Who has too much gives it up when it asks
-again, as the requests that are in flight end. So the sum never exceeds the limit of the account. The row of a process
-that has ended, or is silent for some time, does not count.
+asks gets its fair share by what all want, but no more than the others leave, and leaves one slot to each that has none.
+Who has too much gives it up when it asks again, as the requests that are in flight end. So the sum never exceeds the
+limit of the account. The row of a process that has ended, or is silent for some time, does not count.
 """
 
 from __future__ import annotations
@@ -40,9 +40,12 @@ def fair_share(wants: int, most: int, others: Sequence[Share]) -> int:
     """How many slots a process may use."""
     if not others:
         return most
+    if not wants:
+        return 0
     free = most - sum(other.slots for other in others)
     fair = ceil(most * wants / (wants + sum(other.wants for other in others)))
-    return max(0, min(fair, free))
+    waiting = sum(other.wants > 0 and other.slots == 0 for other in others)
+    return max(0, min(fair, max(1, most - waiting), free))
 
 
 class Shares:
@@ -57,7 +60,6 @@ class Shares:
     @repeated
     def take(self, limiter: str, wants: int, using: int, most: int) -> int:
         """Take a share of the slots of an account, `most` in all; returns how many may be used."""
-        wants = max(1, wants)
         with self._database.reading() as connection:
             mine, others, _, now = self._look(connection, limiter)
         slots = fair_share(wants, most, others)

@@ -21,7 +21,7 @@ import msgspec
 import psycopg
 import sqlalchemy as sa
 
-from groundswell.engine.ports import Grant, Shard, Task
+from groundswell.engine.ports import Grant, Look, Shard, Task
 from groundswell.engine.records import Amounts, Counters, RunRecord, TrialRow
 from groundswell.errors import RunBusy, RunError
 from groundswell.store.checksum import trial_row
@@ -69,7 +69,13 @@ TRIALS = """
     SELECT id, key, program, spec, attempt, again FROM work JOIN trials ON trials.id = work.trial
     WHERE trial = ANY(%s) ORDER BY id
 """
-RUNS = "SELECT uid FROM runs WHERE id IN (SELECT DISTINCT trial >> 32 FROM work WHERE NOT done)"
+GOES_ON = "status = 'running' AND NOT cancel AND NOT EXISTS (SELECT 1 FROM shards WHERE run = runs.id AND stopped)"
+"""Whether workers may work on a run. That of a head that was killed goes on."""
+RUNS = f"SELECT uid FROM runs WHERE id IN (SELECT DISTINCT trial >> 32 FROM work WHERE NOT done) AND {GOES_ON}"
+LEFT = """
+    SELECT EXISTS (SELECT 1 FROM work WHERE shard = number AND NOT done AND trial BETWEEN %s AND %s) FROM shards
+    WHERE run = %s AND number = %s
+"""
 
 
 class Work:
@@ -139,23 +145,26 @@ class Work:
 
     @repeated
     def fold(self, record: RunRecord, *, ended: bool = False) -> Counters:
-        """Add the counters of all shards to the run, and remove these; who still holds one cannot commit any more.
+        """Add the counters of shards to the run, and remove these, except those whose holders still work on them.
 
         `ended`: the driver has returned, so trials that are open do not belong to the run.
         """
         first, last = record.span
         with self._database.writing(record.number) as connection:
             run = connection.exec_driver_sql
-            run("SELECT 1 FROM shards WHERE run = %s FOR UPDATE", (record.number,))
-            shards = self._shards(connection, record)
+            run("SELECT 1 FROM shards WHERE run = %s ORDER BY number FOR UPDATE", (record.number,))
+            shards = [shard for shard in self._shards(connection, record) if not shard.alive]
+            numbers = [shard.number for shard in shards]
             if ended:
                 left = "SELECT trial FROM work WHERE NOT done AND trial BETWEEN %s AND %s"
                 run(f"UPDATE trials SET abandoned = TRUE WHERE id IN ({left})", (first, last))
             counters = self._recounted(connection, record)
             for shard in shards:
                 counters = counters.with_shard(shard.counters)
-            run("DELETE FROM work WHERE trial BETWEEN %s AND %s", (first, last))
-            run("DELETE FROM shards WHERE run = %s", (record.number,))
+            mine = "trial BETWEEN %s AND %s AND (shard IS NULL OR shard = ANY(%s))"
+            run(f"DELETE FROM work WHERE {mine}", (first, last, numbers))
+            run("DELETE FROM shards WHERE run = %s AND number = ANY(%s)", (record.number, numbers))
+            run("UPDATE shards SET stopped = TRUE WHERE run = %s", (record.number,))
             self._set_counters(connection, record, counters)
         return counters
 
@@ -200,26 +209,36 @@ class Work:
         """
         holder = self._holder
         holder.join()
+        if left:
+            with self._database.reading() as connection:
+                if not self._left(connection, record):
+                    return None
         with self._database.writing() as connection:
             holder.check(connection)
-            stopping = "SELECT 1 FROM shards WHERE run = %s AND stopped"
-            if connection.exec_driver_sql(stopping, (record.number,)).first() is not None:
+            if (
+                connection.exec_driver_sql(f"SELECT 1 FROM runs WHERE id = %s AND {GOES_ON}", (record.number,)).first()
+                is None
+            ):
                 return None
             if not left:
                 highest = "SELECT coalesce(max(number), 0) FROM shards WHERE run = %s"
                 number = connection.exec_driver_sql(highest, (record.number,)).scalar_one() + 1
                 self._add_shard(connection, record, number, holder.id, Counters())
                 return number, Counters()
-            for shard in self._shards(connection, record):
-                open_ = connection.exec_driver_sql(OPEN, (shard.number, *record.span)).first()
-                if shard.alive or open_ is None:
-                    continue
+            for shard in self._left(connection, record):
                 if shard.holder is not None and not holder.remove_ended(connection, shard.holder):
                     continue
-                take = "UPDATE shards SET holder = %s, problem = NULL, stopped = FALSE WHERE run = %s AND number = %s"
-                connection.exec_driver_sql(take, (holder.id, record.number, shard.number))
-                return shard.number, shard.counters
+                take = "UPDATE shards SET holder = %s, problem = NULL WHERE run = %s AND number = %s RETURNING counters"
+                # Its last commit may have been made a moment ago.
+                taken = connection.exec_driver_sql(take, (holder.id, record.number, shard.number)).scalar_one()
+                return shard.number, msgspec.json.decode(taken, type=Counters)
         return None
+
+    def _left(self, connection: sa.Connection, record: RunRecord) -> Sequence[Shard]:
+        """The shards that nobody works on, and that have open trials."""
+        some = [shard for shard in self._shards(connection, record) if not shard.alive]
+        run, span = connection.exec_driver_sql, record.span
+        return [shard for shard in some if run(LEFT, (*span, record.number, shard.number)).scalar()]
 
     @repeated
     def take(self, record: RunRecord, shard: int, most: int, workers: int) -> Sequence[Task]:
@@ -237,19 +256,21 @@ class Work:
             return self._tasks(connection, list(trials))
 
     @repeated
-    def look(self, record: RunRecord, shard: int, room: int) -> tuple[bool, Collection[int]]:
-        """Whether a shard is to send nothing more, and its open trials. Raises `LeaseLost` if it is not held any more.
+    def look(self, record: RunRecord, shard: int, room: int) -> Look:
+        """What a worker is to know of its shard. Raises `LeaseLost` if it does not hold it any more.
 
         `room`: how many trials it wants to have open.
         """
         with self._database.reading() as connection:
             said = connection.exec_driver_sql(
-                "UPDATE shards SET room = %s WHERE run = %s AND number = %s AND holder = %s RETURNING stopped",
+                "UPDATE shards SET room = %s FROM runs WHERE runs.id = run AND run = %s AND number = %s "
+                "AND holder = %s RETURNING stopped OR runs.cancel AS stopped, options",
                 (room, record.number, shard, self.holder),
             ).first()
             if said is None:
                 raise self._holder.lost()
-            return said.stopped, set(connection.exec_driver_sql(OPEN, (shard, *record.span)).scalars())
+            open_ = set(connection.exec_driver_sql(OPEN, (shard, *record.span)).scalars())
+            return Look(said.stopped, msgspec.json.decode(said.options), open_)
 
     @repeated
     def grant(self, record: RunRecord, shard: int, limits: Amounts, used: Amounts, needed: Amounts) -> Grant:
@@ -258,10 +279,9 @@ class Work:
             run = connection.exec_driver_sql
             (text,) = run("SELECT counters FROM runs WHERE id = %s", (record.number,)).one()
             own = msgspec.json.decode(text, type=Counters)
-            others, spent, sent, workers = own.used, own.used + used, own.sent, 1
+            others, spent, workers = own.used, own.used + used, 1
             for row in run("SELECT * FROM shards WHERE run = %s", (record.number,)):
                 counters = msgspec.json.decode(row.counters, type=Counters)
-                sent += counters.sent
                 if row.number != shard:
                     held = row.holder is not None
                     workers += held
@@ -277,7 +297,8 @@ class Work:
         elsewhere = Amounts(*[limit - part if limit >= 0 else 0 for limit, part in pairs])
         shares = zip(msgspec.structs.astuple(limits), msgspec.structs.astuple(spent), strict=True)
         left = min([1 - part / limit if limit else 0.0 for limit, part in shares if limit >= 0], default=1.0)
-        return Grant(elsewhere, max(0.0, left) / workers, sent, refused)
+        used_up = part_of_budget(limits, spent, Amounts(), needed, 1)[1]
+        return Grant(elsewhere, max(0.0, left) / workers, refused, used_up)
 
     @repeated
     def release(
@@ -316,7 +337,12 @@ class Work:
 def part_of_budget(
     limits: Amounts, others: Amounts, used: Amounts, needed: Amounts, workers: int
 ) -> tuple[Amounts, bool]:
-    """How much a worker may use in all, and whether that is too little. Where there is no limit, it is what it used."""
+    """How much a worker may use in all, and whether that is too little.
+
+    One that needs nothing gets no more than it used. Where there is no limit, the amount means nothing.
+    """
+    if needed == Amounts():
+        return used, False
     amounts = [msgspec.structs.astuple(each) for each in (limits, others, used, needed)]
     free = [limit - other - mine for limit, other, mine, _ in zip(*amounts, strict=True)]
     if any(limit >= 0 and more > left for limit, more, left in zip(amounts[0], amounts[3], free, strict=True)):

@@ -30,7 +30,7 @@ from groundswell.web.settings import ServerSettings
 
 PREFIX = "/api/experiments"
 LONGEST_NAME = 200
-SERVERS_OWN = ("max_concurrent", "account")
+SERVERS_OWN = ("max_concurrent", "account", "workers", "cluster")
 """Options that are set for the whole server."""
 
 
