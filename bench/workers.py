@@ -7,8 +7,8 @@ without workers, and for 1, 2 and 4 workers, with three loads of three requests 
   computes   3 ms of computing per request, as in programs that score or parse: CPU is the limit
   waits      a model that takes a second, with 256 requests in flight per worker: also with 8 workers
 
-Throughput is that of the middle 80% of the trials, so that starting processes does not count. CPU per request is that
-of all processes, without what the same command needs for 30 trials, and that of the database server apart.
+Time and CPU are those of a run without those of the same command with 30 trials, so that starting processes does not
+count. CPU per request is that of all processes, and that of the database server apart.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import psycopg
@@ -35,22 +36,30 @@ COMPUTES = 0.003
 SMALL = 30
 
 
-def run_once(server: LocalServer, wanted: Load, how: Sequence[str]) -> dict[str, float]:
-    """One run: its requests per second, and CPU seconds of its processes and of the server."""
+class Found(NamedTuple):
+    """What a run took: its time, the CPU seconds of its processes, and those of the server."""
+
+    seconds: float
+    cpu: float
+    server: float
+
+    def __sub__(self, other: Found) -> Found:
+        return Found(self.seconds - other.seconds, self.cpu - other.cpu, self.server - other.server)
+
+
+def run_once(server: LocalServer, wanted: Load, how: Sequence[str]) -> Found:
+    """One run."""
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
     settings = OUT / "workers-settings.json"
     settings.write_text(msgspec.json.encode(wanted).decode())
-    command = ["run", f"{LOAD}:load", "--settings", str(settings), "--no-cache", "--store", server.url, *how]
-    before = server_cpu(server), cpu_of_children()
-    subprocess.run([sys.executable, "-m", "groundswell", *command], check=True, capture_output=True)
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        ended = [at for (at,) in connection.execute("SELECT ended_at FROM outcomes ORDER BY ended_at").fetchall()]
-    assert len(ended) == wanted.trials
-    first, last = wanted.trials // 10, wanted.trials * 9 // 10
-    rate = TURNS * (last - first) / max(ended[last] - ended[first], 1e-9)
-    return {"rate": rate, "cpu": cpu_of_children() - before[1], "server": server_cpu(server) - before[0]}
+    command = ["run", f"{LOAD}:load", "--settings", str(settings), "--no-cache", "--store", server.url, "--json", *how]
+    before = Found(0.0, cpu_of_children(), server_cpu(server))
+    done = subprocess.run([sys.executable, "-m", "groundswell", *command], check=True, capture_output=True)
+    summary = json.loads(done.stdout)
+    assert summary["analysis"] == wanted.trials
+    return Found(summary["seconds"], cpu_of_children(), server_cpu(server)) - before
 
 
 def cpu_of_children() -> float:
@@ -62,12 +71,12 @@ def cpu_of_children() -> float:
 def measure(server: LocalServer, wanted: Load, how: Sequence[str]) -> dict[str, float]:
     """A run without what it takes to start the same processes."""
     small = run_once(server, msgspec.structs.replace(wanted, trials=SMALL), how)
-    whole = run_once(server, wanted, how)
+    net = run_once(server, wanted, how) - small
     asks = TURNS * (wanted.trials - SMALL)
     return {
-        "requests per second": round(whole["rate"]),
-        "CPU per request, microseconds": round((whole["cpu"] - small["cpu"]) / asks * 1e6),
-        "CPU of the server": round((whole["server"] - small["server"]) / asks * 1e6),
+        "requests per second": round(asks / net.seconds),
+        "CPU per request, microseconds": round(net.cpu / asks * 1e6),
+        "CPU of the server": round(net.server / asks * 1e6),
     }
 
 
@@ -79,9 +88,9 @@ def main() -> None:
     given = parser.parse_args()
     size = 4 if given.quick else 1
     loads = {
-        "asks": (Load(40_000 // size, "scripted/at_once"), (0, 1, 2, 4)),
+        "asks": (Load(80_000 // size, "scripted/at_once"), (0, 1, 2, 4)),
         "computes": (Load(8_000 // size, "scripted/at_once", COMPUTES), (0, 1, 2, 4)),
-        "waits": (Load(16_000 // size, "scripted/in_a_second"), (0, 1, 2, 4, 8)),
+        "waits": (Load(4_000 // size, "scripted/in_a_second"), (0, 1, 2, 4, 8)),
     }
     OUT.mkdir(exist_ok=True)
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -91,10 +100,15 @@ def main() -> None:
         server.up()
         try:
             for name, (wanted, counts) in loads.items():
-                ways = {("one process" if not n else f"{n} workers"): ["--workers", str(n)] * (n > 0) for n in counts}
+                found[name] = {}
+                for count in counts:
+                    # What waits takes as many trials for each worker, and so as long.
+                    trials = wanted.trials * max(1, count) if name == "waits" else wanted.trials
+                    load = msgspec.structs.replace(wanted, trials=trials)
+                    how = ["--workers", str(count)] if count else []
+                    found[name][f"{count} workers" if count else "one process"] = measure(server, load, how)
                 if given.ray:
-                    ways["2 on Ray"] = ["--cluster", "ray", "--workers", "2"]
-                found[name] = {way: measure(server, wanted, how) for way, how in ways.items()}
+                    found[name]["2 on Ray"] = measure(server, wanted, ["--cluster", "ray", "--workers", "2"])
                 show(name, found[name])
         finally:
             server.down()
