@@ -43,7 +43,14 @@ def left_over(store: str) -> Any:
     return rows(store, "SELECT (SELECT count(*) FROM work), (SELECT count(*) FROM shards)")[0]
 
 
-@pytest.mark.parametrize("driver", [experiment.all_trials, experiment.adaptive, experiment.some_trials])
+@pytest.mark.parametrize(
+    "driver",
+    [
+        experiment.all_trials,
+        pytest.param(experiment.adaptive, marks=pytest.mark.slow),
+        pytest.param(experiment.some_trials, marks=pytest.mark.slow),
+    ],
+)
 def test_workers_find_what_one_process_finds(driver: Any) -> None:
     alone, together = new_database(), new_database()
     expected = drive(alone, driver, None)
@@ -64,6 +71,7 @@ def test_one_or_four_workers_find_it_too(driver: Any, workers: int) -> None:
     assert drive(new_database(), driver, workers).analysis == drive(new_database(), driver, None).analysis
 
 
+@pytest.mark.slow
 def test_all_workers_take_part(store: str) -> None:
     crew = TaskCrew(store, 3)
 
@@ -75,8 +83,14 @@ def test_all_workers_take_part(store: str) -> None:
     assert sum("shard" in said for said in crew.said) == 3
 
 
-@pytest.mark.parametrize("then", [None, 2])
-@pytest.mark.parametrize("first", [None, 2])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (2, 2),
+        pytest.param(None, 2, marks=pytest.mark.slow),
+        pytest.param(2, None, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_was_stopped_is_continued_with_or_without_workers(
     store: str, first: int | None, then: int | None
 ) -> None:
@@ -107,6 +121,7 @@ def test_a_cancelled_run_tells_its_workers_to_stop(store: str) -> None:
     assert left_over(store) == (0, 0)
 
 
+@pytest.mark.slow
 def test_missing_trials_are_tried_again_by_workers(store: str) -> None:
     assert drive(store, experiment.all_trials, 2).trials.missing == 2
     again = resume(store, 2, retry_missing=True)
@@ -201,12 +216,14 @@ def test_workers_need_a_driver(store: str) -> None:
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_replies_are_scored_again_by_one_process(store: str) -> None:
     drive(store, experiment.all_trials, None)
     with pytest.raises(SettingsError, match="scored again in one process"):
         resume(store, 2, accept_changes=True)
 
 
+@pytest.mark.slow
 def test_a_run_with_workers_is_not_continued_without_them(store: str) -> None:
     drive(store, experiment.stops, None)
     rows(store, "UPDATE runs SET status = 'running'")  # as if it had been killed
@@ -221,6 +238,7 @@ def test_a_run_with_workers_is_not_continued_without_them(store: str) -> None:
     assert resume(store, None).trials.usable == 58
 
 
+@pytest.mark.slow
 def test_a_run_with_batches_in_flight_is_not_continued_with_workers(store: str) -> None:
     drive(store, experiment.stops, None)
     (number,) = rows(store, "SELECT id FROM runs")[0]
@@ -233,6 +251,7 @@ def test_a_run_with_batches_in_flight_is_not_continued_with_workers(store: str) 
         resume(store, 2)
 
 
+@pytest.mark.slow
 def test_a_budget_is_not_used_up_by_what_others_hold_for_requests_in_flight(store: str) -> None:
     """Each request may use 32 tokens and uses 2, and replies take their time."""
     options = RunOptions(retry=PATIENT.retry, limits=Limits(tokens=160))
@@ -269,6 +288,7 @@ def test_a_stop_that_comes_before_the_first_worker_is_not_lost(store: str) -> No
     assert left_over(store) == (0, 0)
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_engine_have_workers_of_their_own(store: str) -> None:
     async def main() -> Any:
         made = Engine(Store(store), one_way(-1), LoopClock(), options=PATIENT, crew=lambda: TaskCrew(store, 1))
@@ -281,6 +301,7 @@ def test_two_runs_of_one_engine_have_workers_of_their_own(store: str) -> None:
     assert (short.trials.usable, long.trials.usable) == (19, 298)
 
 
+@pytest.mark.slow
 def test_a_worker_outlives_the_driver_module_that_cannot_be_loaded(store: str, tmp_path: Path) -> None:
     """It refuses that run, and goes on with others."""
     drive(store, experiment.stops, None)
