@@ -132,7 +132,7 @@ def test_missing_trials_are_tried_again_by_workers(store: str) -> None:
 @pytest.mark.parametrize(
     "limits",
     [
-        pytest.param(Limits(calls=70), id="calls"),
+        pytest.param(Limits(calls=70), id="calls", marks=pytest.mark.slow),
         pytest.param(Limits(usd=0.07), id="usd", marks=pytest.mark.slow),
         pytest.param(Limits(tokens=700), id="tokens", marks=pytest.mark.slow),
     ],
