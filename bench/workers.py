@@ -85,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a quarter of the size")
     parser.add_argument("--ray", action="store_true", help="also with two workers on a local Ray")
+    parser.add_argument("--only", nargs="*", choices=["asks", "computes", "waits"], help="these loads alone")
     given = parser.parse_args()
     size = 4 if given.quick else 1
     loads = {
@@ -100,6 +101,8 @@ def main() -> None:
         server.up()
         try:
             for name, (wanted, counts) in loads.items():
+                if given.only and name not in given.only:
+                    continue
                 found[name] = {}
                 for count in counts:
                     # What waits takes as many trials for each worker, and so as long.
