@@ -5,8 +5,8 @@ from __future__ import annotations
 import atexit
 import sqlite3
 import tempfile
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -40,6 +40,17 @@ def server() -> LocalServer:
 
     atexit.register(end)
     return started
+
+
+@contextmanager
+def server_of_its_own() -> Iterator[LocalServer]:
+    """A server that a test may kill."""
+    with tempfile.TemporaryDirectory(prefix="gs-") as folder:
+        Path(folder).chmod(0o755)
+        started = LocalServer(Path(folder) / "pg", shared_buffers="16MB")
+        started.up()
+        yield started
+        started.down()
 
 
 def new_database() -> str:

@@ -64,12 +64,6 @@ class LocalWorkers:
             return None
         return self._problem or ENDED
 
-    @property
-    def pids(self) -> Sequence[int]:
-        """The ids of the processes."""
-        with self._lock:
-            return [process.pid for process in self._processes]
-
     async def stop(self) -> None:
         """The run has ended: tell the workers to end, and wait for them."""
         self.tell()

@@ -10,9 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import Counters
 from groundswell.store.local_postgres import LocalServer
 from tests.crash.worker_experiment import TURNS
-from tests.stores import rows
+from tests.stores import rows, server_of_its_own
 
 pytestmark = pytest.mark.slow
 DRIVER = f"{Path(__file__).with_name('worker_experiment.py')}:chats"
@@ -139,20 +138,9 @@ class Cluster:
         assert counters.used.calls >= books["requests"], "what may have been sent is counted"
 
 
-@contextmanager
-def local_server() -> Iterator[LocalServer]:
-    """A database server."""
-    with TemporaryDirectory(prefix="gs-") as folder:
-        Path(folder).chmod(0o755)
-        started = LocalServer(Path(folder) / "pg", shared_buffers="16MB")
-        started.up()
-        yield started
-        started.down()
-
-
 @pytest.fixture
 def server() -> Iterator[LocalServer]:
-    with local_server() as started:
+    with server_of_its_own() as started:
         yield started
 
 
@@ -219,5 +207,5 @@ def test_runs_on_ray_survive_many_kills(emulator: Threaded, expected: Any, on_ra
         emulator.reset()
         draw = random.Random(seed)
         kills = draw.choices(["worker", "head", "database"], weights=[2, 1, 1], k=4)
-        with local_server() as server:
+        with server_of_its_own() as server:
             campaign(Cluster(server, emulator, cluster=on_ray), kills, draw, expected)

@@ -50,7 +50,7 @@ from groundswell.store.schema import REVISION
 from groundswell.transports.scripted import Scripted
 from tests.patience import PATIENCE
 from tests.store.cutting import Cutter, When
-from tests.stores import new_database, rows, server
+from tests.stores import new_database, rows, server, server_of_its_own
 
 TRIALS = 40
 
@@ -188,13 +188,8 @@ def test_a_process_whose_first_lock_is_cut_off_has_it_once(url: str, when: When)
 
 @pytest.fixture
 def own_server() -> Iterator[LocalServer]:
-    """A server that a test may kill."""
-    with TemporaryDirectory(prefix="gs-") as folder:
-        Path(folder).chmod(0o755)
-        started = LocalServer(Path(folder) / "pg", shared_buffers="16MB")
-        started.up()
+    with server_of_its_own() as started:
         yield started
-        started.down()
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,10 +19,13 @@ from groundswell.engine.ports import Work
 from groundswell.engine.records import Amounts, Counters, Possible, RunRecord
 from groundswell.errors import LeaseLost, RunBusy, StoreError
 from groundswell.program.request import Reply, Usage
+from groundswell.store.copy import copy_store
 from groundswell.store.database import ConnectionLost
 from groundswell.store.journal import Store
 from groundswell.store.leases import Holder
+from groundswell.store.open import open_database
 from groundswell.store.postgres import postgres_error
+from groundswell.store.runs import Runs
 from groundswell.store.work import part_of_budget
 from tests.stores import add_rows, new_database, rows
 
@@ -232,10 +236,9 @@ def test_a_run_is_only_continued_alone_when_no_worker_has_it(office: Office) -> 
     one = office.process()
     shard_of(one, office.record)
     with pytest.raises(RunBusy, match="has workers"):
-        work(office.head).fold_left_over(office.record)
+        work(office.head).left_over(office.record)
     office.end(one)
-    work(office.head).fold_left_over(office.record)
-    assert rows(office.url, "SELECT count(*) FROM shards") == [(0,)]
+    assert len(work(office.head).left_over(office.record)) == 1
 
 
 def test_only_the_head_stops_workers_and_adds_up_their_counters(office: Office) -> None:
@@ -338,9 +341,19 @@ def test_shards_that_are_worked_on_are_left_when_others_are_added_up(office: Off
     assert work(one).look(office.record, alive, 1).stopped
     work(one).release(office.record, alive, counters=Counters(sent=3))
     assert office.head.runs.get("run").counters.sent == 5
-    work(office.head).fold_left_over(office.record)
+    work(office.head).fold(office.record)
     assert office.head.runs.get("run", own=True).counters.sent == 5
 
 
 def test_a_deadlock_is_tried_again() -> None:
     assert isinstance(postgres_error(errors.DeadlockDetected("deadlock detected"), "store"), ConnectionLost)
+
+
+def test_a_copy_has_what_workers_counted_whose_head_was_killed(office: Office, tmp_path: Path) -> None:
+    one = office.process()
+    rows(office.url, "UPDATE runs SET counters = ?", '{"sent": 1}')
+    work(one).release(office.record, shard_of(one, office.record), counters=Counters(sent=4, at_risk={"a m": 2}))
+    office.lock.release()
+    with closing(open_database(office.url)) as source, closing(open_database(tmp_path / "copy.db")) as target:
+        copy_store(source, target, ["run"])
+        assert Runs(target).get("run").counters == Counters(sent=5, at_risk={"a m": 2})

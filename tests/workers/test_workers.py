@@ -16,7 +16,7 @@ from groundswell.engine.options import Limits, RunOptions
 from groundswell.engine.ports import LoopClock, Router
 from groundswell.engine.records import RunRecord
 from groundswell.engine.worker import Worker
-from groundswell.errors import RunBusy, RunError, SettingsError, SourceChanged
+from groundswell.errors import RunBusy, RunError, SettingsError
 from groundswell.program.request import Reply, Usage
 from groundswell.store.journal import Store
 from groundswell.transports.scripted import Scripted
@@ -182,13 +182,28 @@ def test_the_run_fails_when_no_worker_can_go_on(store: str) -> None:
     assert left_over(store) == (0, 0)
 
 
-def test_a_worker_refuses_another_version_of_a_program(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(self: Any, names: Any) -> None:
-        raise SourceChanged("program tests/workers/talk@1 is not the same here")
+@pytest.mark.parametrize("when", ["before it loads the driver", "after that"])
+def test_a_worker_refuses_another_version_of_a_program(store: str, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """The head has stored the version of its own by then."""
+    same = experiment.talk.source
 
-    monkeypatch.setattr("groundswell.engine.worker.Session._load_programs", changed)
-    with pytest.raises(SourceChanged, match="is not the same here"):
-        drive(store, experiment.all_trials, 1)
+    class Changed(TaskCrew):
+        async def _work(self, run: str, number: int) -> None:
+            experiment.talk.source = f"{same} changed"
+            await super()._work(run, number)
+
+    if when == "after that":  # as for a program in a module that the driver imports later
+        monkeypatch.setattr("groundswell.engine.worker.refuse_changed", lambda *_: None)
+
+    async def main() -> None:
+        async with head(store, 1, crew=Changed(store, 1)) as engine:
+            await engine.drive(experiment.all_trials, Wanted(5), name="run")
+
+    try:
+        with pytest.raises(RunError, match=r"has changed|is not the same here"):
+            asyncio.run(main())
+    finally:
+        experiment.talk.source = same
 
 
 def test_workers_need_postgresql(tmp_path: Path) -> None:

@@ -475,10 +475,12 @@ class Engine:
         if work is None:
             return None
         if self._crew is None:
-            work.fold_left_over(record)
+            if work.left_over(record):
+                work.fold(record)
             return None
         self.store.runs.change(record, options=msgspec.to_builtins(options))  # where workers read them
-        return GivenOut(work, self._crew(), work.begin(record))
+        left = work.begin(record)
+        return GivenOut(work, self._crew(), left)
 
     def _parent(self, record: RunRecord) -> Journal | None:
         if record.parent is None:

@@ -18,14 +18,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from groundswell import errors
 from groundswell.engine.context import Deliver, OpenTrial, RunContext
 from groundswell.engine.driver import module_location
 from groundswell.engine.events import TrialEnded
 from groundswell.engine.outcome import decode_spec, past_outcome
 from groundswell.engine.ports import Shard, Work
 from groundswell.engine.records import Counters, Recorded, RunRecord, TrialRow
-from groundswell.errors import GroundswellError, RunError, StoreError
+from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged
 from groundswell.program.trial import Program
 
 FEWEST = 512
@@ -33,6 +32,8 @@ FEWEST = 512
 AHEAD = 2
 """Times as many trials are given out as the workers want to have open, so that they need not wait for more."""
 LOOK_EVERY = 0.5
+TOLD: tuple[type[GroundswellError], ...] = (RunStopped, SettingsError, SourceChanged)
+"""Kinds of errors that a head raises as a worker did."""
 WORKERS = "groundswell_work"
 """Where workers hear that there is work."""
 
@@ -102,11 +103,6 @@ class Head:
         for shard in self._shards:
             total = total.with_shard(shard.counters)
         return total
-
-    @property
-    def workers(self) -> int:
-        """How many workers there are."""
-        return len({shard.holder for shard in self._shards if shard.alive})
 
     def start(
         self,
@@ -194,8 +190,8 @@ class Head:
             self.working = False
             self._context.halt_when_still()
             return
-        problems = [_problem(shard.problem) for shard in self._shards if shard.problem is not None]
-        stopped = next((problem for problem in problems if isinstance(problem, errors.RunStopped)), None)
+        problems = [decode_problem(shard.problem) for shard in self._shards if shard.problem is not None]
+        stopped = next((problem for problem in problems if isinstance(problem, RunStopped)), None)
         if stopped is not None:
             self._context.stop(stopped.reason, str(stopped))
         elif not alive and ((why := self._crew.problem()) is not None or (problems and not self._crew.size)):
@@ -251,14 +247,13 @@ def place_name(program: str) -> str:
 
 def encode_problem(error: Exception) -> str:
     """An error of a worker, for the head."""
-    given = (error.reason, str(error)) if isinstance(error, errors.RunStopped) else (str(error),)
-    return msgspec.json.encode([type(error).__name__, *given]).decode()
+    kind = next((known for known in TOLD if isinstance(error, known)), RunError)
+    given = (error.reason, str(error)) if isinstance(error, RunStopped) else (str(error),)
+    return msgspec.json.encode([kind.__name__, *given]).decode()
 
 
-def _problem(text: str) -> Exception:
-    kind, *given = msgspec.json.decode(text, type=list[str])
-    found = getattr(errors, kind, None)
-    if kind in ("RunStopped", "SettingsError", "SourceChanged"):
-        made: GroundswellError = found(*given)  # type: ignore[misc]
-        return made
-    return RunError(f"a worker: {given[0]}") if not issubclass(found or object, StoreError) else StoreError(given[0])
+def decode_problem(text: str) -> RunStopped | GroundswellError:
+    """The same error in the head. An error of another kind, such as one of the worker's store, is a `RunError`."""
+    name, *given = msgspec.json.decode(text, type=list[str])
+    kind = next((known for known in TOLD if known.__name__ == name), None)
+    return RunError(f"a worker: {given[-1]}") if kind is None else kind(*given)

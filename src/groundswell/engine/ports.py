@@ -475,8 +475,8 @@ class Work(Protocol):
         """
         ...
 
-    def fold_left_over(self, record: RunRecord) -> None:
-        """The same, before a run is continued without workers. Raises `RunBusy` if there are some."""
+    def left_over(self, record: RunRecord) -> Sequence[Shard]:
+        """What workers have left of a run whose head has ended. Raises `RunBusy` if some still work on it."""
         ...
 
     def runs(self) -> Sequence[str]:

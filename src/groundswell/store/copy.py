@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import RUN_SHIFT, RunRecord
+from groundswell.engine.records import RUN_SHIFT, Counters, RunRecord
 from groundswell.errors import RunError, SettingsError
 from groundswell.store.check import CONTENT
 from groundswell.store.checksum import AskRow, checksum, decode_rows, encode_rows
@@ -98,6 +98,9 @@ def _copy_run(source: Database, target: Database, record: RunRecord, copied: Cop
     first, last = record.span
     with source.reading() as reading, target.writing() as writing:
         row = reading.execute(sa.select(runs).where(runs.c.id == record.number)).one()._asdict()
+        for shard in [] if source.work is None else source.work.left_over(record):
+            counters = msgspec.json.decode(row["counters"], type=Counters).with_shard(shard.counters)
+            row["counters"] = msgspec.json.encode(counters).decode()
         number = _insert_run(target, writing, row)
         shift = (number - record.number) << RUN_SHIFT
         if shift and reading.execute(_open_wave(first, last)).first() is not None:

@@ -22,7 +22,7 @@ from groundswell.store.process import Process, this_process
 from groundswell.store.schema import shares
 
 SILENT = 30.0
-"""Seconds after which the share of a process that does not ask is free."""
+"""Seconds after which the share of a process that does not ask is free; also one whose clock is wrong by that much."""
 RENEWED = 10.0
 """Seconds after which a row that has not changed is written again."""
 CLOSE = 1.25
@@ -105,7 +105,7 @@ class Shares:
         for row in connection.execute(sa.select(shares).where(shares.c.limiter == limiter)):
             if row.holder == self._me:
                 mine = row
-            elif now - row.at > SILENT or msgspec.json.decode(row.process, type=Process).has_ended():
+            elif abs(now - row.at) > SILENT or msgspec.json.decode(row.process, type=Process).has_ended():
                 gone.append(row.holder)
             else:
                 others.append(Share(row.wants, row.slots))

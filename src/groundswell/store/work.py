@@ -168,15 +168,14 @@ class Work:
             self._set_counters(connection, record, counters)
         return counters
 
-    def fold_left_over(self, record: RunRecord) -> None:
-        """The same, before a run is continued without workers. Raises `RunBusy` if there are some."""
+    def left_over(self, record: RunRecord) -> Sequence[Shard]:
+        """What workers have left of a run whose head has ended. Raises `RunBusy` if some still work on it."""
         shards = self.shards(record)
         if any(shard.alive for shard in shards):
             raise RunBusy(
                 f"run {record.title!r} has workers, which still work on it: stop them, or continue it with --workers"
             )
-        if shards:
-            self.fold(record)
+        return shards
 
     def _recounted(self, connection: sa.Connection, record: RunRecord) -> Counters:
         """The own counters of a run, with its trials counted again: those that ended while nobody counted them."""
@@ -215,10 +214,8 @@ class Work:
                     return None
         with self._database.writing() as connection:
             holder.check(connection)
-            if (
-                connection.exec_driver_sql(f"SELECT 1 FROM runs WHERE id = %s AND {GOES_ON}", (record.number,)).first()
-                is None
-            ):
+            goes_on = f"SELECT 1 FROM runs WHERE id = %s AND {GOES_ON}"
+            if connection.exec_driver_sql(goes_on, (record.number,)).first() is None:
                 return None
             if not left:
                 highest = "SELECT coalesce(max(number), 0) FROM shards WHERE run = %s"
