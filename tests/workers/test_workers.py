@@ -14,7 +14,7 @@ from groundswell.engine.driver import trust_module
 from groundswell.engine.engine import Engine
 from groundswell.engine.options import Limits, RunOptions
 from groundswell.engine.ports import LoopClock, Router
-from groundswell.engine.records import RunRecord
+from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.worker import Worker
 from groundswell.errors import RunBusy, RunError, SettingsError
 from groundswell.program.request import Reply, Usage
@@ -341,3 +341,31 @@ def test_a_worker_outlives_the_driver_module_that_cannot_be_loaded(store: str, t
 
     asyncio.run(main())
     assert "a variable that is not set" in said[0]
+
+
+def test_a_worker_that_is_stopped_while_it_takes_a_shard_over_leaves_what_may_have_been_sent(store: str) -> None:
+    drive(store, experiment.stops, None)
+    rows(store, "DELETE FROM outcomes WHERE trial % 3 = 0")
+    held = Store(store)
+    held.runs.change(held.runs.get("run"), status="running", counters=Counters(sent=30, at_risk={"scripted ": 9}))
+    assert held.work is not None
+    held.work.begin(held.runs.get("run"))
+    held.close_reading()
+    said: list[str] = []
+
+    async def main() -> None:
+        async with Engine(Store(store), one_way(0), LoopClock()) as engine:
+            assert engine.store.work is not None
+
+            def say(what: str) -> None:
+                said.append(what)
+                if "takes over" in what:
+                    worker.stop()
+
+            worker = Worker(engine, engine.store.work, say=say)
+            await worker.serve()
+
+    asyncio.run(main())
+    assert "takes over" in said[-1]
+    assert record(store).counters.at_risk == {"scripted ": 9}
+    assert record(store).counters.resent == 0

@@ -103,6 +103,8 @@ class Worker:
     async def _find_work(self) -> None:
         """Take a shard of each run that has work, and those that workers have left."""
         for run in await self.call(self.work.runs):
+            if self._ending:
+                return
             if self._run not in (None, run) or run in self._refused:
                 continue
             try:
@@ -111,7 +113,7 @@ class Worker:
                     self._load(record)
                     if not await self._open(record, left=False):
                         continue
-                while await self._open(record, left=True):
+                while not self._ending and await self._open(record, left=True):
                     pass
             except StoreError:
                 raise
@@ -135,6 +137,8 @@ class Worker:
         self._sessions.add(session)
         session.begin(self._closed)
         self._say(f"run {record.title}: takes over shard {number}" if left else f"run {record.title}: shard {number}")
+        if self._ending:
+            session.stop()
         return True
 
     def _closed(self, session: Session, error: Exception | None) -> None:
@@ -238,6 +242,8 @@ class Session:
                 await self._start(await self._worker.call(self._worker.work.tasks, trials), again=True)
         finally:
             run.context.recovering = False
+        if run.over is not None:
+            return  # not all of them were started: who takes the shard next counts what may have been sent
         run.dispatch.reuse.begin()
         run.dispatch.recovered(left_over=False)
 
