@@ -345,7 +345,7 @@ def test_a_worker_outlives_the_driver_module_that_cannot_be_loaded(store: str, t
 
 def test_a_worker_that_is_stopped_while_it_takes_a_shard_over_leaves_what_may_have_been_sent(store: str) -> None:
     drive(store, experiment.stops, None)
-    rows(store, "DELETE FROM outcomes WHERE trial % 3 = 0")
+    rows(store, "DELETE FROM outcomes WHERE mod(trial, 3) = 0")
     held = Store(store)
     held.runs.change(held.runs.get("run"), status="running", counters=Counters(sent=30, at_risk={"scripted ": 9}))
     assert held.work is not None
