@@ -103,8 +103,6 @@ class Worker:
     async def _find_work(self) -> None:
         """Take a shard of each run that has work, and those that workers have left."""
         for run in await self.call(self.work.runs):
-            if self._ending:
-                return
             if self._run not in (None, run) or run in self._refused:
                 continue
             try:
