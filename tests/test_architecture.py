@@ -73,6 +73,8 @@ ALLOWED: dict[str, set[str]] = {
         "ray_workers",
     },
     "local_workers": {"store.names"},
+    "attached": set(),
+    "model_server": {"errors", "attached", "providers", "store"},
     "ray_workers": {"errors", "local_workers", "store.names"},
     "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }

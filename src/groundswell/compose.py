@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from groundswell.local_workers import LocalWorkers
 from groundswell.program.request import Embed, Embedding, Reply, Request
 from groundswell.providers import registry
 from groundswell.providers.accounts.account import Account, Target
-from groundswell.providers.accounts.addresses import is_loopback
+from groundswell.providers.accounts.addresses import InvalidValue, endpoint, is_loopback
 from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.providers.application import APPLICATION
 from groundswell.providers.prices import ModelPrices
@@ -38,6 +38,7 @@ from groundswell.transports.sentences import Sentences
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store
+    from groundswell.store.servers import Server
 
 MAX_CONCURRENT = 256
 IN_PROCESS = registry.IN_PROCESS
@@ -79,7 +80,10 @@ class ByModel:
         accounts: Callable[[], Accounts],
         max_concurrent: int | None,
         listeners: Sequence[Listener],
+        servers: Callable[[str], Iterable[Server]] = lambda _: (),
     ) -> None:
+        """`servers` finds what workers have started for an account."""
+        self._servers = lambda account: _reachable(servers(account))
         self._load = accounts
         self._loaded: Accounts | None = None
         self._most = max_concurrent
@@ -127,7 +131,7 @@ class ByModel:
             origin=target.account.origin,
             known_as=_known_as(model, full, target),
             limiter=target.account.owner,
-            at_home=target.account.proxy is None and all(map(is_loopback, target.account.endpoints)),
+            at_home=target.account.proxy is None and _is_here(target.account),
         )
         batch = None if via == "live" else self._batched(target.account)
         if batch is None:
@@ -166,7 +170,8 @@ class ByModel:
     def _lived(self, account: Account) -> Live:
         live = self._live.get(account.name)
         if live is None:
-            live = self._live[account.name] = Live(account, self._notice)
+            servers = None if account.endpoints else partial(self._servers, account.name)
+            live = self._live[account.name] = Live(account, self._notice, servers)
         return live
 
     def _batched(self, account: Account) -> BatchTransport | None:
@@ -241,6 +246,21 @@ def _known_as(model: str, full: str, target: Target) -> str | None:
     account = target.account
     name = f"{account.provider}/{target.model}" if account.official and account.provider else full
     return None if name == model else name
+
+
+def _is_here(account: Account) -> bool:
+    """Whether the requests of an account stay on this machine. Servers of workers may be anywhere."""
+    return bool(account.endpoints) and all(map(is_loopback, account.endpoints))
+
+
+def _reachable(servers: Iterable[Server]) -> list[str]:
+    """The addresses of servers of workers that can be used from here. Whatever else a store contains is left out."""
+    found = []
+    for url, here in servers:
+        with suppress(InvalidValue):
+            if endpoint(url) == url and url.startswith("http://") and (here or not is_loopback(url)):
+                found.append(url)
+    return sorted(found)
 
 
 def _check_emulated(model: str) -> None:
@@ -320,6 +340,7 @@ def open(
         else:
             connect(cluster)  # to say at once what is wrong
             crew = partial(RayWorkers, str(store), workers, cluster, **how)
+    opened = Store(store)
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
@@ -327,10 +348,10 @@ def open(
         router = OneWay(transport, max_concurrent or MAX_CONCURRENT)
     if router is None:
         known = cache(lambda: accounts or load_here(account))
-        router = ByModel(known, max_concurrent, listeners)
+        router = ByModel(known, max_concurrent, listeners, opened.servers.of)
         prices = prices or ModelPrices(known)
     return Engine(
-        Store(store),
+        opened,
         router,
         clock or LoopClock(),
         options=options,

@@ -313,3 +313,26 @@ def test_figures() -> None:
 )
 def test_what_is_shown_of_a_url(url: str, seen: str) -> None:
     assert shown(url) == seen
+
+
+def test_endpoints_come_and_go_while_requests_are_in_flight() -> None:
+    endpoints = Endpoints([])
+    assert (endpoints.open, endpoints.choose(0.0), endpoints.only) == (False, None, None)
+    assert endpoints.set([A, B])
+    assert not endpoints.set([A, B])
+    first, second = endpoints.all
+    before = first.take(0.0)
+    miss(second, FaultKind.CONNECTION, times=3)
+    assert second.figures.state == "down"
+    assert endpoints.set([C])
+    assert endpoints.gone == [first, second]
+    first.answered(before, 1.0, 1.0)
+    assert not any(miss(second, FaultKind.CONNECTION, times=3))
+    assert [endpoint.figures.state for endpoint in endpoints.gone] == ["gone", "gone"]
+    assert named(endpoints.only) == named(endpoints.choose(1.0)) == C
+    assert endpoints.set([B, C])
+    assert endpoints.all[0] is second
+    assert [endpoint.state for endpoint in endpoints.all] == ["up", "up"]
+    assert endpoints.set([])
+    assert endpoints.choose(2.0) is None
+    assert len(endpoints.gone) == 3

@@ -21,6 +21,7 @@ from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.events import AskRetried, EndpointChanged, Event, TrialEnded
 from groundswell.engine.records import EndpointFigures
+from groundswell.store.journal import Store
 from groundswell.transports import live
 from tests.transports.little import CUT, Got, answer, closed_port, serving
 from tests.transports.scene import MODELS, Bench, Talk, environment, talk
@@ -40,7 +41,7 @@ def specs(count: int, turns: int = 1) -> list[Talk]:
 
 
 def talked(
-    bench: Bench, wanted: Sequence[Talk], listener: Callable[[Event], None] | None = None
+    bench: Bench, wanted: Sequence[Talk], listener: Callable[[Event], None] | None = None, account: str = "ollama"
 ) -> dict[str, EndpointFigures]:
     """Run all, none of which may be lost; the figures of the endpoints at the end, by address."""
 
@@ -50,7 +51,7 @@ def talked(
             outcomes = [outcome async for outcome in engine.run().map(talk, wanted)]
             assert not [outcome.fault for outcome in outcomes if outcome.fault]
             assert len(outcomes) == len(wanted)
-            return {figures.url: figures for figures in engine.figures["ollama"]}
+            return {figures.url: figures for figures in engine.figures[account]}
 
     return asyncio.run(main())
 
@@ -283,3 +284,47 @@ def test_after_hours_of_silence_a_failure_is_not_hours_old(tmp_path: Path, monke
 
         asyncio.run(main())
         assert [got.line.split()[0] for got in little.got] == ["POST"] * 4 + ["GET"] * 2 + ["POST"]
+
+
+TALKED = answer(json.dumps({"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}).encode())
+SERVED = {"VLLM_API_KEY": "a-key-that-no-store-may-get", "HTTP_PROXY": "http://127.0.0.1:9"}
+
+
+def test_servers_that_workers_start_and_end_are_used_and_get_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FOLLOWS_EVERY", 0.02)
+    bench = Bench(tmp_path, SERVED, "vllm.base_url=workers", "vllm.max_concurrent_requests=4")
+    store = Store(tmp_path / "runs.db")
+    with serving(lambda _: TALKED) as one, serving(lambda _: TALKED) as other:
+        # What is not an address of a server is left out, whoever wrote it.
+        for wrong in ("https://127.0.0.1:1/v1", "http://me:secret@127.0.0.1:1/v1", "file:///etc/passwd", ""):
+            store.servers.add("vllm", wrong)
+
+        def come_and_go(event: Event) -> None:
+            if type(event) is EndpointChanged and event.what.startswith("waits"):
+                store.servers.add("vllm", f"{one.url}/v1")
+            elif type(event) is TrialEnded and not other.got:
+                store.servers.add("vllm", f"{other.url}/v1")
+                store.servers.remove("vllm", f"{one.url}/v1")
+
+        figures = talked(bench, [Talk("vllm/any", f"stone {n}", turns=10) for n in range(80)], come_and_go, "vllm")
+    assert changes(bench) == [
+        ("workers", "waits for a worker that starts a server for it"),
+        (f"{one.url}/v1", "was started by a worker"),
+        (f"{other.url}/v1", "was started by a worker"),
+        (f"{one.url}/v1", "has ended"),
+    ]
+    assert figures[f"{one.url}/v1"].state == "gone"
+    assert figures[f"{one.url}/v1"].sent + figures[f"{other.url}/v1"].sent == 800
+    assert not [got for got in (*one.got, *other.got) if "a-key" in str(got) or "authorization" in got.headers]
+    store.close_reading()
+
+
+def test_a_run_for_which_no_worker_starts_a_server_stops_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "ANSWERED_BEFORE", 0.1)
+    bench = Bench(tmp_path, {}, "vllm.base_url=workers")
+    with pytest.raises(RunStopped, match="no worker has started a server for account vllm: see `groundswell worker"):
+        bench.run(talk, [Talk("vllm/any", "stone")])

@@ -6,6 +6,8 @@ import asyncio
 import os
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Annotated
 
 from msgspec import Meta
@@ -18,6 +20,7 @@ from groundswell.engine.worker import Worker
 from groundswell.errors import LeaseLost, SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
+from groundswell.model_server import ModelServer, served_account
 
 
 def worker(
@@ -38,6 +41,24 @@ def worker(
         Meta(description="Override one setting of an account. May be repeated."),
         Flag(group=COMMON, metavar="NAME.SETTING=VALUE"),
     ] = None,
+    server: Annotated[
+        str | None,
+        Meta(
+            description="Start a model server with this command, in which {port} stands for a free port, and let all "
+            "processes on the store use it as long as this worker runs."
+        ),
+        Flag(metavar="COMMAND", usual=True),
+    ] = None,
+    server_account: Annotated[
+        str | None,
+        Meta(description='The account that the server is for. Its base_url is "workers".'),
+        Flag(metavar="NAME", usual=True),
+    ] = None,
+    server_host: Annotated[
+        str,
+        Meta(description="Name or address under which others reach the server. By default only this machine uses it."),
+        Flag(metavar="HOST", usual=True),
+    ] = "127.0.0.1",
     of: Annotated[
         Annotated[int, Meta(ge=0)],
         Meta(description="Number of workers that will work on the run, so that the first ones do not take all trials."),
@@ -55,6 +76,12 @@ def worker(
     it is interrupted; it then waits for the replies in flight and leaves its trials to other workers.
     """
     say = output.say if not (flags.json or attached) else _silent
+    if (server is None) != (server_account is None):
+        raise SettingsError("--server and --server-account: give both or neither")
+    models = None
+    if server is not None and server_account is not None:
+        of_server = served_account(server_account, account or ())
+        models = ModelServer(flags.store, of_server, server, host=server_host, say=say)
 
     async def serve() -> None:
         async with compose.open(
@@ -65,32 +92,47 @@ def worker(
             wanted = None if run is None else engine.store.runs.get(run).id
             serving = Worker(engine, engine.store.work, run=wanted, workers=of, say=say)
             loop = asyncio.get_running_loop()
+
+            def stop() -> None:
+                serving.stop()
+                if models is not None:
+                    models.leave()
+
             for number in stop_signals():
-                loop.add_signal_handler(number, serving.stop)
+                loop.add_signal_handler(number, stop)
             if attached:
-                threading.Thread(target=_watch, args=(loop, serving), daemon=True).start()
+                threading.Thread(target=_watch, args=(loop, stop), daemon=True).start()
+            if models is not None:
+                models.failed = lambda: _call(loop, stop)
+                if models.gave_up is not None:
+                    stop()
             say(f"waiting for work in {compose.shown_place(flags.store)}")
             await serving.serve()
 
-    with tuned_collector():
+    with tuned_collector(), models or nullcontext():
         while True:
             try:
                 with asyncio.Runner(loop_factory=new_event_loop) as runner:
                     runner.run(serve())
-                return
+                break
             except LeaseLost as lost:  # it was paused, and others have taken its trials over
                 say(f"{lost}. Going on as another worker")
+    if models is not None and models.gave_up is not None:
+        raise SettingsError(models.gave_up)
 
 
 def _silent(_: str) -> None:
     """Say nothing."""
 
 
-def _watch(loop: asyncio.AbstractEventLoop, serving: Worker) -> None:
+def _watch(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
     """Stop the worker when standard input is closed."""
     while os.read(sys.stdin.fileno(), 1024):
         pass
-    try:
-        loop.call_soon_threadsafe(serving.stop)
-    except RuntimeError:  # it has ended
-        return
+    _call(loop, stop)
+
+
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    """Call a function on the loop, if it has not ended."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function)

@@ -140,7 +140,7 @@ class BatchInfo(msgspec.Struct, frozen=True):
         return self.state in ("validating", "in_progress", "finalizing", "cancelling")
 
 
-EndpointState = Literal["up", "down", "trying"]
+EndpointState = Literal["up", "down", "trying", "gone"]
 
 
 class EndpointFigures(NamedTuple):

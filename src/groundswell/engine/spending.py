@@ -138,19 +138,22 @@ class Budget:
 
     def refusal(self, now: float, calls: int, tokens: int, usd: float) -> str | None:
         """Why this much more may not be sent, or None if it may."""
-        limits, spent, held, possible = self.limits, self.spent + self.elsewhere, self.reserved, self.possible
+        limits, others, held, possible = self.limits, self.elsewhere, self.reserved, self.possible
+        spent = self.spent + others
         if limits.seconds is not None and now - self._started >= limits.seconds:
             return f"the time limit of {limits.seconds:g} s has been reached"
         if limits.calls is not None and spent.calls + possible.calls + held.calls + calls > limits.calls:
             return f"the budget of {limits.calls} calls is used up"
         if limits.tokens is not None and spent.tokens + possible.tokens + held.tokens + tokens > limits.tokens:
             lost = f"up to {possible.tokens} for lost replies, " if possible.tokens else ""
-            left = f"{spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may need {tokens}"
+            lost += f"{others.tokens} left to other workers, " if others.tokens else ""
+            left = f"{self.spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may need {tokens}"
             return f"the budget of {limits.tokens} tokens is used up ({left})"
         if limits.usd is not None and spent.usd + possible.usd + held.usd + usd > limits.usd:
             lost = f"up to {_usd(possible.usd)} for lost replies, " if possible.usd else ""
             held_back = f"{_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
-            left = f"{_usd(spent.usd)} spent, {lost}{held_back}"
+            lost += f"{_usd(others.usd)} left to other workers, " if others.usd else ""
+            left = f"{_usd(self.spent.usd)} spent, {lost}{held_back}"
             return f"the budget of ${limits.usd:g} is used up ({left})"
         return None
 

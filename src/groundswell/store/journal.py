@@ -22,6 +22,7 @@ from groundswell.store.documents import KEPT, Documents
 from groundswell.store.open import open_database
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
+from groundswell.store.servers import ModelServers
 from groundswell.store.shares import Shares
 from groundswell.store.waves import Waves, asks_of
 from groundswell.store.writer import Around, Writer, plainly
@@ -70,6 +71,7 @@ class Store:
         self.documents = Documents(self.database)
         self.cache = Cache(self.database)
         self.shares = Shares(self.database)
+        self.servers = ModelServers(self.database)
         self._writer: Writer | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
         self._reader: Reader | None = None

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from groundswell.errors import StoreCorrupt, StoreTooNew
 
-FIRST, REVISION = "0001", "0010"
+FIRST, REVISION = "0001", "0011"
 OURS = {"alembic_version", "trials", "asks"}
 
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -184,6 +184,16 @@ shares = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
 )
 """Which process may have how many requests in flight with an account: see `shares.py`."""
+
+servers = sa.Table(
+    "servers",
+    metadata,
+    sa.Column("account", sa.Text, primary_key=True),
+    sa.Column("url", sa.Text, primary_key=True),
+    sa.Column("process", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+"""Model servers that workers have started: see `servers.py`."""
 
 work = sa.Table(
     "work",

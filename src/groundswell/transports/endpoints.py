@@ -3,6 +3,7 @@
 A request goes to the endpoint that should answer first: the one with the least outstanding work, weighted by its recent
 response times. An endpoint that fails is avoided briefly while another one works. One that keeps failing is taken out
 (the circuit is open) until a health check succeeds. Then it gets one request, and after its reply a full share.
+Endpoints may come and go while requests are in flight.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ class Endpoint:
         self.outstanding -= 1
         self.misses = 0
         self.pause = FIRST_PAUSE
-        self.state = "up"
+        if self.state != "gone":
+            self.state = "up"
         self.seconds = seconds if self.seconds is None else self.seconds + 0.2 * (seconds - self.seconds)
         each = seconds / (before + 1)
         new = 1 - 0.8 * exp2((self._news_at - now) / FORGETS)
@@ -120,7 +122,7 @@ class Endpoint:
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
         self._cool_until = max(self._cool_until, now + max(pause, retry_after or 0.0))
         broken = kind in BREAKS_AFTER and (self.state == "trying" or self.misses >= BREAKS_AFTER[kind])
-        if not broken or self.state == "down":
+        if not broken or self.state in ("down", "gone"):
             return False
         self.state = "down"
         return True
@@ -136,11 +138,29 @@ class Endpoint:
 
 
 class Endpoints:
-    """The addresses of one account."""
+    """The addresses of one account. `gone`: those that it had before."""
 
     def __init__(self, urls: Sequence[str]) -> None:
-        self.all = [Endpoint(url) for url in urls]
+        self.all: list[Endpoint] = []
+        self.gone: list[Endpoint] = []
+        self._single: Endpoint | None = None
+        self.set(urls)
+
+    def set(self, urls: Sequence[str]) -> bool:
+        """Change the addresses. Returns whether they have changed."""
+        before = [endpoint.url for endpoint in self.all]
+        if list(urls) == before:
+            return False
+        known = {endpoint.url: endpoint for endpoint in (*self.all, *self.gone)}
+        self.all = [known.pop(url) if url in known else Endpoint(url) for url in dict.fromkeys(urls)]
+        self.gone = list(known.values())
+        for endpoint in self.gone:
+            endpoint.state = "gone"
+        for endpoint in self.all:
+            if endpoint.state == "gone":
+                endpoint.state = "up"
         self._single = self.all[0] if len(self.all) == 1 else None
+        return True
 
     @property
     def only(self) -> Endpoint | None:

@@ -305,7 +305,7 @@ def _client(account: Account, usual: HeadersByKey) -> Client:
         builder = builder.default_headers(_headers(account, usual))
         if account.proxy is not None:
             builder = builder.proxy(ProxyBuilder.all(account.proxy.reveal()))
-        elif all(_on_this_machine(url) for url in account.endpoints):
+        elif all(_on_this_machine(url) for url in account.endpoints):  # also if workers start its servers
             builder = builder.no_proxy()
         return builder.build()
     except (ValueError, PyreqwestError) as error:

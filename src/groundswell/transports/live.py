@@ -4,6 +4,7 @@ ask        encode (providers), choose an endpoint (endpoints.py), post (http.py)
 collect    the asks of a wave, one call each; embeddings are combined
 _missed    an endpoint that keeps failing is taken out and watched ...
 _watch     ... until a health check succeeds; if all are out for long, asks fail and the run stops
+_follow    endpoints that workers start and end are taken from the store
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import random
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -29,6 +32,7 @@ from groundswell.engine.records import (
     Undecided,
     Wave,
 )
+from groundswell.errors import StoreError
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.providers.accounts.account import Account, redact, redact_fault
 from groundswell.transports.embeddings import embed_together, group_requests
@@ -42,8 +46,13 @@ NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
 TRIED_FOR = 1.0
 """Seconds after which a recovered endpoint gets its full share if its first request has not failed by then."""
 
+FOLLOWS_EVERY = 1.0
+"""Seconds between two looks for endpoints in the store."""
+
 Notice = Callable[[str, str, str], None]
 """Called with account, endpoint and what happened to it."""
+FindServers = Callable[[], Sequence[str]]
+"""Returns the addresses of the servers that workers have started. Blocks."""
 
 
 class Live:
@@ -53,7 +62,8 @@ class Live:
     barrier = False
     vectorised = True
 
-    def __init__(self, account: Account, notice: Notice | None = None) -> None:
+    def __init__(self, account: Account, notice: Notice | None = None, servers: FindServers | None = None) -> None:
+        """`servers` finds what workers have started, for an account that has no other endpoints."""
         self.account = account
         self.models: dict[str, str] = {}
         self._notice = notice or (lambda account, endpoint, what: None)
@@ -62,6 +72,7 @@ class Live:
         self.cached = self._wire.cached
         self._options = account.encode_options
         self._endpoints = Endpoints(account.endpoints)
+        self._servers = servers
         self._http = Http(account, self._wire.headers)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
@@ -72,10 +83,13 @@ class Live:
         self._answered = False
         self._failing_since: float | None = None
         self._why_unreachable: str | None = None
+        self._following: asyncio.Task[None] | None = None
 
     @property
     def ready(self) -> bool:
         """Whether an endpoint accepts requests. If all have been given up, asks are accepted and fail."""
+        if self._servers is not None and self._following is None:
+            self._following = asyncio.get_running_loop().create_task(self._follow(self._servers))
         return self._endpoints.only is not None or self._endpoints.open or self._why_unreachable is not None
 
     @property
@@ -86,7 +100,7 @@ class Live:
     @property
     def figures(self) -> list[EndpointFigures]:
         """Counters and timings of each endpoint."""
-        return [endpoint.figures for endpoint in self._endpoints.all]
+        return [endpoint.figures for endpoint in (*self._endpoints.all, *self._endpoints.gone)]
 
     async def dispatch(self, wave: Wave) -> Receipt:
         self._sent[wave.id, wave.asks] = wave.items
@@ -109,9 +123,10 @@ class Live:
 
     async def close(self) -> None:
         """Close the connections and stop the health checks."""
-        for task in self._watching:
+        tasks = [*self._watching, *([] if self._following is None else [self._following])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._http.close()
 
     async def _single(self, item: Item) -> list[Settled]:
@@ -171,7 +186,7 @@ class Live:
     async def _chosen(self, model: str) -> Endpoint | None:
         """The endpoint for a request. If the only candidates are being tried, wait for the result."""
         lacking: Collection[Endpoint] = self._lacking.get(model, ())
-        if len(lacking) == len(self._endpoints.all):
+        if all(endpoint in lacking for endpoint in self._endpoints.all):
             lacking = ()
         while (endpoint := self._endpoints.choose(time.monotonic(), lacking)) is None and self._endpoints.tried:
             self._waiting.append(asyncio.get_running_loop().create_future())
@@ -184,7 +199,7 @@ class Live:
         if lacks_it not in lacking and len(self._endpoints.all) > 1:
             lacking.add(lacks_it)
             self._notice(self.account.name, lacks_it.name, f"does not have {model}")
-        return 0 < len(lacking) < len(self._endpoints.all)
+        return bool(lacking) and any(endpoint not in lacking for endpoint in self._endpoints.all)
 
     def _tell_waiting(self) -> None:
         """A request ended. Wake up those who wait for an endpoint, after its result has been recorded."""
@@ -222,6 +237,8 @@ class Live:
         while endpoint.state == "down":
             await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
             if await self._http.alive(url):
+                if endpoint not in self._endpoints.all:
+                    return
                 if endpoint.state == "down":
                     endpoint.state = "trying"
                 self._why_unreachable = None
@@ -261,11 +278,36 @@ class Live:
             return "the server does not seem to use TLS; try http:// instead of https://"
         return "check that the server is running and the address is right"
 
+    async def _follow(self, servers: FindServers) -> None:
+        """Use the servers that workers have started, as long as there are any."""
+        name, began, told = self.account.name, time.monotonic(), False
+        with ThreadPoolExecutor(1, thread_name_prefix="groundswell-servers") as thread:
+            while True:
+                with suppress(StoreError):  # runs find out by themselves; until then nothing changes
+                    urls = await asyncio.get_running_loop().run_in_executor(thread, servers)
+                    before = {endpoint.url: endpoint.name for endpoint in self._endpoints.all}
+                    if self._endpoints.set(urls):
+                        now = [endpoint.name for endpoint in self._endpoints.all if endpoint.url not in before]
+                        gone = [shown for url, shown in before.items() if url not in urls]
+                        for endpoint in now:
+                            self._notice(name, endpoint, "was started by a worker")
+                        for endpoint in gone:
+                            self._notice(name, endpoint, "has ended")
+                        began = time.monotonic()
+                        self._failing_since = self._why_unreachable = None
+                if not self._endpoints.all and not told:
+                    self._notice(name, "workers", "waits for a worker that starts a server for it")
+                told = not self._endpoints.all
+                if not self._endpoints.all and time.monotonic() - began > ANSWERED_BEFORE:
+                    self._why_unreachable = f"no worker has started a server for account {name}: {HOW_TO_SERVE}"
+                await asyncio.sleep(FOLLOWS_EVERY)
+
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
         return url
 
 
+HOW_TO_SERVE = "see `groundswell worker --help`, option --server"
 NO_GOOD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.GARBLED})
 """Faults that count against the endpoint whatever the status. Quick failures must not make it seem fast."""
 

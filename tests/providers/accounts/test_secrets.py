@@ -173,3 +173,22 @@ def test_the_shapes_of_keys_are_known(key: str) -> None:
 )
 def test_other_words_are_no_keys(text: str) -> None:
     assert not looks_like_key(text)
+
+
+@pytest.mark.parametrize("setting", ['key_env = "VLLM_API_KEY"', 'headers = { a = "b" }', 'proxy = "http://p:1"'])
+def test_servers_that_workers_start_get_no_secrets(desk: Desk, setting: str) -> None:
+    """Their addresses are in a store, where others may write."""
+    by_workers = '[accounts.vllm]\nbase_url = "workers"\n'
+    desk.write(by_workers)
+    account = desk.load({"VLLM_API_KEY": "sk-not-for-a-store"}).account("vllm")
+    assert (account.endpoints, account.key, account.origin) == ((), None, "workers: vllm")
+    desk.write(by_workers + setting)
+    with pytest.raises(SettingsError, match=r'cannot be used with base_url = "workers": servers of workers get no'):
+        desk.load()
+
+
+def test_a_hosted_provider_whose_servers_workers_start_is_not_the_provider(desk: Desk) -> None:
+    desk.write('[accounts.openai]\nbase_url = "workers"\nbatch = true\n')
+    account = desk.load({"OPENAI_API_KEY": "sk-not-for-a-store"}).account("openai")
+    assert (account.official, account.key, account.batch_format) == (False, None, None)
+    assert desk.load({"VLLM_BASE_URL": "http://workers/v1"}).account("vllm").endpoints == ("http://workers/v1",)

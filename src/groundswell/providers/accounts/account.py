@@ -17,6 +17,8 @@ from groundswell.providers.registry import PROVIDERS, wire_format
 PIECE = 8
 """Redact any this many consecutive characters of a secret."""
 REDACTED = "[secret]"
+WORKERS = "workers"
+"""The `base_url` of an account that is served by what workers start."""
 
 
 class Key:
@@ -49,6 +51,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoints of one provider. All of them serve the same models.
 
     `provider` is the provider whose models are served, if known: an account may have a name of its own.
+    An account without endpoints is served by what workers start. It has no key, since the addresses come from a store.
     `official` means that the endpoints are the provider's own. `headers` are sent with every request. Like the key and
     the proxy, they are never shown. A limit of None is unknown and is learnt from the provider's headers. `options` are
     settings that only its wire format has. `batch` says whether its batch API may be used, `batch_queue` how much may
@@ -79,6 +82,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def origin(self) -> str:
         """The source of the replies. A server at another address is not the provider that it imitates."""
+        if not self.endpoints:
+            return f"{WORKERS}: {self.name}"
         return (self.provider or self.name) if self.official else " ".join(sorted(self.endpoints))
 
     @property
@@ -96,7 +101,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         """The batch format that the account may use, if any. The provider's default applies unless `batch` is set."""
         provider = PROVIDERS.get(self.provider or "")
         able = provider is not None and provider.batch if self.batch is None else self.batch
-        return self.wire.batch if able else None
+        return self.wire.batch if able and self.endpoints else None
 
     @property
     def owner(self) -> str:

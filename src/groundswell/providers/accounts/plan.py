@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from groundswell.errors import NotTrusted, SettingsError
-from groundswell.providers.accounts.account import Account, Key
+from groundswell.providers.accounts.account import WORKERS, Account, Key
 from groundswell.providers.accounts.addresses import InvalidValue, endpoints, is_own_machine, origin, same_place
 from groundswell.providers.accounts.environment import Variables
 from groundswell.providers.accounts.settings import (
@@ -113,7 +113,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             "provider": account.provider,
             "hint": None if self.provider is None else self.provider.hint,
             "dialect": account.dialect,
-            "endpoints": list(account.endpoints),
+            "endpoints": list(account.endpoints) or [WORKERS],
             "official": account.official,
             "key": None if key is None else {"variable": key, "from": variables.place(key)},
             "key_left_out": self.keyless,
@@ -133,10 +133,13 @@ def plan(name: str, sheet: SettingValues, variables: Variables) -> Plan:
     given = _address(name, sheet, provider, variables)
     if wire is None or (given is None and provider is None):
         raise _unfinished(name, sheet)
-    found = _endpoints(given, provider, wire)
-    official = provider is not None and provider.hosted and _own(found, provider)
+    by_workers = given is not None and given is sheet.get("base_url") and given.value == (WORKERS,)
+    found = () if by_workers else _endpoints(given, provider, wire)
+    if by_workers:
+        _refuse_secrets(sheet)
+    official = bool(found) and provider is not None and provider.hosted and _own(found, provider)
     named: tuple[str, ...] = (sheet["key_env"].value,) if "key_env" in sheet else ()
-    keyless = not named and provider is not None and _elsewhere(given, provider, official)
+    keyless = not named and provider is not None and (by_workers or _elsewhere(given, provider, official))
     usual = () if provider is None or keyless else provider.key_env
     values: dict[str, Any] = {setting: sheet[setting].value for setting in PLAIN if setting in sheet}
     options = {name: None if sheet[name].value == OFF else sheet[name].value for name in OPTIONS if name in sheet}
@@ -194,6 +197,13 @@ def _endpoints(given: SettingValue | None, provider: Provider | None, wire: Wire
         return endpoints(given.value, wire)
     except InvalidValue as wrong:
         raise given.wrong(wrong) from None
+
+
+def _refuse_secrets(sheet: SettingValues) -> None:
+    """Whoever can write to the store can name servers, so they get no secrets."""
+    for name in ("key_env", "headers", "proxy"):
+        if name in sheet:
+            raise sheet[name].wrong(f'cannot be used with base_url = "{WORKERS}": servers of workers get no secrets')
 
 
 def _own(found: tuple[str, ...], provider: Provider) -> bool:

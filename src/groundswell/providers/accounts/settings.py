@@ -238,7 +238,10 @@ class Setting(NamedTuple):
 SETTINGS: dict[str, Setting] = {
     "provider": Setting(provider, "Built-in account that supplies the other settings. Default: the one of this name."),
     "dialect": Setting(dialect, f"Wire format of the server: {', '.join(f'`{name}`' for name in WIRE_FORMATS)}."),
-    "base_url": Setting(base_url, "Address of the server, or a list of addresses that share the work."),
+    "base_url": Setting(
+        base_url,
+        "Address of the server, or a list of addresses that share the work. `workers`: the servers that workers start.",
+    ),
     "key_env": Setting(variable, "NAME of the environment variable that holds the key."),
     "max_concurrent_requests": Setting(count, "Maximum number of requests in flight."),
     "rate_limit_per_minute": Setting(number, "Requests per minute."),
