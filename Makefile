@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-dashboard bench-workers bench-mutation bench-evolution bench-searching bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-dashboard bench-workers bench-scaling bench-mutation bench-evolution bench-searching bench-peers clean
 
 # Play the secret game with a real model on this machine, and write a report.
 demo: $(MODEL)
@@ -93,6 +93,10 @@ bench-dashboard: $(READY)
 # What workers bring: throughput and CPU per request of one process and of several workers. About eight minutes.
 bench-workers: $(READY)
 	$(BIN)/python bench/workers.py
+
+# What limits many workers: measured costs, and a simulation of 1,000,000 conversations on up to 64. About seven minutes.
+bench-scaling: $(READY)
+	$(BIN)/python bench/scaling.py
 
 # Query mutation: environment steps per second, and what each method learns on the emulator's guards. About six minutes.
 bench-mutation: $(READY)

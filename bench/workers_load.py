@@ -28,6 +28,13 @@ async def in_a_second(_: Request) -> Reply:
     return REPLY
 
 
+@scripted_model("in_an_hour")
+async def in_an_hour(_: Request) -> Reply:
+    """Answers after an hour."""
+    await asyncio.sleep(3600 * WAITS)
+    return REPLY
+
+
 class Talk(msgspec.Struct):
     """A trial: the model, and how long it computes after each reply."""
 

@@ -36,6 +36,7 @@ def fake_run(**counters: Any) -> Any:
         live_in_flight=0,
         batches_in_flight=[],
         waits=[("openai", 0.4), ("gpu", None), ("work", 75.0)],
+        lacks_workers=False,
     )
 
 
@@ -154,6 +155,12 @@ def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> Non
     reading = Meter(fake_run(), 0.0).read(1.0)
     assert reading.waits == ("gpu does not respond", "waiting 1 min 15 s for work")
     assert all(wait in describe(reading) for wait in reading.waits)
+
+
+def test_a_run_without_a_worker_says_that_it_waits_for_one() -> None:
+    run = fake_run()
+    run.lacks_workers = True
+    assert "waiting for a worker" in describe(Meter(run, 0.0).read(1.0))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from groundswell.engine.ports import Work
 from groundswell.engine.records import Amounts, Counters, Possible, RunRecord
 from groundswell.errors import LeaseLost, RunBusy, StoreError
 from groundswell.program.request import Reply, Usage
+from groundswell.store import work as store_work
 from groundswell.store.copy import copy_store
 from groundswell.store.database import ConnectionLost
 from groundswell.store.journal import Store
@@ -194,6 +195,43 @@ def test_outcomes_are_told_until_they_are_known(office: Office) -> None:
     assert [row.outcome for row in head.ended(office.record, [])] == ['"a"']
     assert head.ended(office.record, [first]) == []
     assert rows(office.url, "SELECT count(*) FROM work") == [(2,)]
+
+
+def test_the_space_of_deleted_rows_is_freed_during_a_run(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every look passes them, and a run becomes slower with every trial."""
+    monkeypatch.setattr(store_work, "VACUUM_EVERY", 20)
+    first = office.record.span[0]
+    head = work(office.head)
+    for begin in range(0, 60, 10):
+        office.open_trials(*range(begin, begin + 10))
+        rows(office.url, "UPDATE work SET done = TRUE")
+        head.ended(office.record, [first + number for number in range(begin, begin + 10)])
+    rows(office.url, "SELECT pg_stat_force_next_flush()")
+    freed = "SELECT vacuum_count, n_dead_tup FROM pg_stat_user_tables WHERE relname = 'work'"
+    assert rows(office.url, freed) == [(3, 0)]
+
+
+def test_a_look_passes_only_the_rows_that_it_is_for(office: Office) -> None:
+    """With many workers there are many open trials of others."""
+    one = office.process()
+    shard = shard_of(one, office.record)
+    first, last = office.record.span
+    mine = "CASE WHEN mod(g, 100) = 0 THEN 1 WHEN mod(g, 3) > 0 THEN 2 END"
+    rows(
+        office.url,
+        f"INSERT INTO work SELECT {first} + g, {mine}, FALSE, mod(g, 100) = 1 FROM generate_series(1, 20000) g",
+    )
+    rows(office.url, "ANALYZE work")
+    named = {"run": office.record.number, "shard": shard, "holder": f"'{work(one).holder}'", "workers": 8, "most": 10}
+    for query, index in (
+        (store_work.TAKE % {**named, "first": first, "last": last}, "work_free"),
+        (store_work.OPEN % (shard, first, last), "work_of_shards"),
+        (store_work.ENDED % (first, last), "work_done"),
+    ):
+        plan = [line for (line,) in rows(office.url, f"EXPLAIN (ANALYZE) {query}")]
+        assert index in "".join(plan)
+        assert not [line for line in plan if "Seq Scan on work" in line and "never executed" not in line]
+    assert work(one).runs() == [office.record.id]
 
 
 def test_what_an_earlier_session_left_is_given_to_workers(office: Office) -> None:

@@ -104,6 +104,11 @@ class Head:
             total = total.with_shard(shard.counters)
         return total
 
+    @property
+    def lacks_workers(self) -> bool:
+        """Whether trials wait for a worker to come."""
+        return self.working and not any(shard.alive for shard in self._shards)
+
     def start(
         self,
         row: TrialRow,

@@ -232,6 +232,11 @@ class Run(StoredRun):
         """Accounts that accept no request now, with the seconds to wait; None: until they answer again."""
         return self.context.lanes.waits()
 
+    @property
+    def lacks_workers(self) -> bool:
+        """Whether trials wait for a worker to come."""
+        return self.head is not None and self.head.lacks_workers
+
     def forecast(self, trials: int) -> Range | None:
         """Forecast of the cost of the run after `trials` trials; None until enough trials have ended."""
         counters = self.counters

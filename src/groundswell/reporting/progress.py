@@ -92,8 +92,13 @@ class Meter:
             in_the_end=_in_the_end(run, total),
             batches=in_batches(run),
             words=run.words,
-            waits=tuple(_wait(*each) for each in run.waits if each[1] is None or each[1] >= 1),
+            waits=self._waits(),
         )
+
+    def _waits(self) -> tuple[str, ...]:
+        """What the run waits for, except for short waits."""
+        accounts = [_wait(*each) for each in self.run.waits if each[1] is None or each[1] >= 1]
+        return (*accounts, *(["waiting for a worker"] if self.run.lacks_workers else []))
 
     def _moved(self) -> int:
         """The number of requests sent. Those in provider batches count when their results arrive."""

@@ -24,6 +24,12 @@ BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 metadata = sa.MetaData()
 
+
+def _part(name: str, where: str, *columns: str) -> sa.Index:
+    """An index of some of the rows of a table."""
+    return sa.Index(name, *columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
+
+
 runs = sa.Table(
     "runs",
     metadata,
@@ -202,6 +208,9 @@ work = sa.Table(
     sa.Column("shard", sa.Integer),
     sa.Column("again", sa.Boolean, nullable=False),
     sa.Column("done", sa.Boolean, nullable=False),
+    _part("work_free", "shard IS NULL AND NOT done", "trial"),
+    _part("work_of_shards", "NOT done", "shard", "trial"),
+    _part("work_done", "done", "trial"),
 )
 """The open trials of such runs."""
 

@@ -54,16 +54,22 @@ ENDED = """
 """
 TAKE = """
     WITH mine AS (SELECT 1 FROM shards WHERE run = %(run)s AND number = %(shard)s AND holder = %(holder)s FOR SHARE),
-    all_open AS (SELECT count(*) AS many, count(*) FILTER (WHERE shard = %(shard)s) AS mine
-        FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND NOT done),
     workers AS (SELECT greatest(%(workers)s, count(*)) AS many FROM shards WHERE run = %(run)s AND holder IS NOT NULL),
-    fair AS (SELECT ceil(all_open.many::float / workers.many) - all_open.mine AS many FROM all_open, workers),
-    taken AS (SELECT trial FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND shard IS NULL AND NOT done
+    free AS (SELECT count(*) AS many FROM (SELECT 1 FROM work WHERE trial BETWEEN %(first)s AND %(last)s
+        AND shard IS NULL AND NOT done LIMIT (SELECT many FROM workers) * %(most)s) AS enough),
+    fair AS (SELECT CASE WHEN free.many >= workers.many * %(most)s THEN %(most)s ELSE
+        (SELECT ceil(count(*)::float / workers.many) - count(*) FILTER (WHERE shard = %(shard)s)
+            FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND NOT done) END AS many FROM free, workers)
+    UPDATE work SET shard = %(shard)s WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM work WHERE trial BETWEEN %(first)s AND %(last)s AND shard IS NULL AND NOT done
         AND EXISTS (SELECT 1 FROM mine) ORDER BY trial
-        LIMIT (SELECT greatest(0, least(%(most)s, many)) FROM fair) FOR UPDATE SKIP LOCKED)
-    UPDATE work SET shard = %(shard)s FROM taken WHERE work.trial = taken.trial RETURNING work.trial
+        LIMIT (SELECT greatest(0, least(%(most)s, many)) FROM fair) FOR UPDATE SKIP LOCKED
+    )) RETURNING trial
 """
-"""A worker takes no more than its fair share of all open trials, so that the last ones are spread over all workers."""
+"""A worker takes no more than its fair share of all open trials, so that the last ones are spread over all workers.
+
+They are counted only if there are not enough for each worker to take as many. `ctid` spares a search for each trial.
+"""
 OPEN = "SELECT trial FROM work WHERE shard = %s AND NOT done AND trial BETWEEN %s AND %s"
 TRIALS = """
     SELECT id, key, program, spec, attempt, again FROM work JOIN trials ON trials.id = work.trial
@@ -71,11 +77,19 @@ TRIALS = """
 """
 GOES_ON = "status = 'running' AND NOT cancel AND NOT EXISTS (SELECT 1 FROM shards WHERE run = runs.id AND stopped)"
 """Whether workers may work on a run. That of a head that was killed goes on."""
-RUNS = f"SELECT uid FROM runs WHERE id IN (SELECT DISTINCT trial >> 32 FROM work WHERE NOT done) AND {GOES_ON}"
+RUNS = f"""
+    SELECT uid FROM runs WHERE {GOES_ON} AND EXISTS (
+        SELECT 1 FROM work WHERE NOT done AND trial BETWEEN runs.id::bigint << 32 AND (runs.id::bigint + 1 << 32) - 1
+    )
+"""
 LEFT = """
     SELECT EXISTS (SELECT 1 FROM work WHERE shard = number AND NOT done AND trial BETWEEN %s AND %s) FROM shards
     WHERE run = %s AND number = %s
 """
+
+
+VACUUM_EVERY = 10_000
+"""Deleted rows after which their space is freed. PostgreSQL does it once a minute; till then every look passes them."""
 
 
 class Work:
@@ -85,6 +99,7 @@ class Work:
         self._database = database
         self._holder = holder
         self._connect = connect
+        self._deleted = 0
 
     @property
     def holder(self) -> str:
@@ -135,6 +150,10 @@ class Work:
         with self._database.reading() as connection:
             if known:
                 connection.exec_driver_sql("DELETE FROM work WHERE trial = ANY(%s) AND done", (list(known),))
+                self._deleted += len(known)
+            if self._deleted >= VACUUM_EVERY:
+                self._deleted = 0
+                connection.exec_driver_sql("VACUUM (ANALYZE, SKIP_LOCKED) work")
             return [trial_row(row) for row in connection.exec_driver_sql(ENDED, record.span)]
 
     @repeated
