@@ -253,14 +253,20 @@ def _is_here(account: Account) -> bool:
     return bool(account.endpoints) and all(map(is_loopback, account.endpoints))
 
 
-def _reachable(servers: Iterable[Server]) -> list[str]:
-    """The addresses of servers of workers that can be used from here. Whatever else a store contains is left out."""
-    found = []
+def _reachable(servers: Iterable[Server]) -> tuple[list[str], int]:
+    """The addresses of servers of workers that can be used from here, and how many can only be used on other machines.
+
+    Whatever else a store contains is left out.
+    """
+    found, elsewhere = set(), 0
     for url, here in servers:
         with suppress(InvalidValue):
-            if endpoint(url) == url and url.startswith("http://") and (here or not is_loopback(url)):
-                found.append(url)
-    return sorted(found)
+            if endpoint(url) == url and url.startswith("http://"):
+                if here or not is_loopback(url):
+                    found.add(url)
+                else:
+                    elsewhere += 1
+    return sorted(found), elsewhere
 
 
 def _check_emulated(model: str) -> None:

@@ -32,6 +32,11 @@ TOLD_EVERY = 60.0
 CONFIRMED_EVERY = 5.0
 """Seconds between two confirmations in the store that the server is there."""
 RESTARTS, PAUSE = 20, 1.0
+"""How often a server that keeps failing is started again, and the pause before that, in seconds."""
+WORKS_WELL = 300.0
+"""Seconds after which earlier failures are forgotten."""
+GRACE = 3.0
+"""Seconds that a server goes on when it is listed no longer, since others look for servers once a second."""
 LINES = 20
 """How many of the last lines of its output are shown when a server fails."""
 _direct = build_opener(ProxyHandler({}))
@@ -82,23 +87,25 @@ class ModelServer:
 
     def _url(self, port: int) -> str:
         try:
-            return endpoint(f"http://{self._host}:{port}{self._account.wire.version}")
+            return endpoint(f"http://{self._host}:{port}")
         except InvalidValue:
             raise SettingsError(f"--server-host {self._host!r}: must be a host name or an IP address") from None
 
     def _keep(self) -> None:
         """The thread of the server: start it again if it fails after it has worked."""
-        problem = ""
+        problem, failures = "", 0
         try:
-            for _ in range(RESTARTS):
+            while failures < RESTARTS:
                 self._say("starting the model server")
+                began = time.monotonic()
                 worked, problem = self._run(_free_port())
-                if self._ending.is_set():
+                if self._leaving.is_set():
                     return
                 if not worked:
                     break
+                failures = 1 if time.monotonic() - began > WORKS_WELL else failures + 1
                 self._say(f"{problem}. Starting it again")
-                self._ending.wait(PAUSE)
+                self._leaving.wait(PAUSE)
         except Exception as error:  # noqa: BLE001  the worker is to end with it
             problem = f"the model server cannot be kept running: {error}"
         self.gave_up = problem
@@ -108,7 +115,7 @@ class ModelServer:
         """Run the server once. Returns whether it has ever answered, and how it ended."""
         command = [sys.executable, attached.__file__, *(word.replace(PORT, str(port)) for word in self._words)]
         last: deque[str] = deque(maxlen=LINES)
-        with subprocess.Popen(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -116,20 +123,20 @@ class ModelServer:
             text=True,
             errors="replace",
             start_new_session=True,  # Ctrl-C reaches the worker alone, which ends the server after its last request
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            reader = threading.Thread(target=_read, args=(process.stdout, last), daemon=True)
-            reader.start()
-            try:
-                worked = self._wait_for_answer(process, port)
-                if worked:
-                    self._list(process, self._url(port))
-            finally:
-                process.stdin.close()
-                process.wait()
-                reader.join(1.0)
-        if not self._ending.is_set():
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        reader = threading.Thread(target=_read, args=(process.stdout, last), daemon=True)
+        reader.start()
+        try:
+            worked = self._wait_for_answer(process, port)
+            if worked:
+                self._list(process, self._url(port))
+        finally:
+            process.stdin.close()
+            process.wait()
+            reader.join(1.0)  # unless something that the server started still writes there
+        if not self._leaving.is_set():
             for line in last:
                 self._say(f"  {line}")
         said = f": {last[-1]}" if last else ""
@@ -152,19 +159,22 @@ class ModelServer:
         """List the server in the store until it ends or is to end."""
         name = self._account.name
         self._say(f"the model server of account {name} answers at {url}")
-        store = Store(self._store)
+        store: Store | None = None
         confirmed: float | None = None
         while process.poll() is None and not self._leaving.is_set():
             if confirmed is None or time.monotonic() - confirmed >= CONFIRMED_EVERY:
                 with suppress(StoreError):  # tried again; meanwhile others do not use it
+                    store = store or Store(self._store)
                     store.servers.add(name, url)
                     confirmed = time.monotonic()
             self._leaving.wait(LOOK_EVERY)
-        with suppress(StoreError):
-            store.servers.remove(name, url)
-        store.close_reading()
-        while process.poll() is None and not self._ending.is_set():
-            self._ending.wait(LOOK_EVERY)
+        left = time.monotonic()
+        if store is not None:
+            with suppress(StoreError):
+                store.servers.remove(name, url)
+            store.close_reading()
+        while process.poll() is None and not (self._ending.is_set() and time.monotonic() - left > GRACE):
+            time.sleep(LOOK_EVERY)
 
 
 def served_account(name: str, overrides: Sequence[str] = ()) -> Account:
@@ -172,8 +182,9 @@ def served_account(name: str, overrides: Sequence[str] = ()) -> Account:
     account = load_here(overrides).account(name)
     if account.endpoints:
         raise SettingsError(
-            f'account {name} has an address of its own: set base_url = "{WORKERS}" under [accounts.{name}] in '
-            f"groundswell.toml, or use --account {name}.base_url={WORKERS}, here and where the runs are started"
+            f'account {name} has the address {" ".join(account.endpoints)}: set base_url = "{WORKERS}" under '
+            f"[accounts.{name}] in groundswell.toml, or use --account {name}.base_url={WORKERS}, here and where runs "
+            "are started; a variable with an address takes precedence over the file"
         )
     return account
 
@@ -207,7 +218,7 @@ def _answers(address: str) -> bool:
 
 def _read(stream: IO[str], last: deque[str]) -> None:
     """Read what a server writes, so that it can go on, and keep the end of it."""
-    with suppress(ValueError):  # closed
+    with stream:
         for line in stream:
             if line.strip():
                 last.append(line.rstrip())

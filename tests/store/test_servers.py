@@ -27,7 +27,10 @@ def test_a_server_is_listed_until_it_is_removed(place: str) -> None:
         store.servers.add("vllm", URL)
     store.servers.add("other", "http://gpu:1/v1")
     assert other.servers.of("vllm") == [Server(URL, here=True)]
+    other.servers.add("vllm", URL)  # on its own loopback interface
     other.servers.remove("vllm", URL)
+    assert store.servers.of("vllm") == [Server(URL, here=True)]
+    store.servers.remove("vllm", URL)
     assert store.servers.of("vllm") == []
     assert store.servers.of("other") == [Server("http://gpu:1/v1", here=True)]
     for each in (store, other):

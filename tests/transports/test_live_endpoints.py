@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from groundswell import RetryPolicy, RunOptions, RunStopped
@@ -22,7 +23,9 @@ from groundswell.emulator.settings import Settings
 from groundswell.engine.events import AskRetried, EndpointChanged, Event, TrialEnded
 from groundswell.engine.records import EndpointFigures
 from groundswell.store.journal import Store
+from groundswell.store.process import Process
 from groundswell.transports import live
+from tests.stores import rows
 from tests.transports.little import CUT, Got, answer, closed_port, serving
 from tests.transports.scene import MODELS, Bench, Talk, environment, talk
 
@@ -287,13 +290,14 @@ def test_after_hours_of_silence_a_failure_is_not_hours_old(tmp_path: Path, monke
 
 
 TALKED = answer(json.dumps({"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}).encode())
-SERVED = {"VLLM_API_KEY": "a-key-that-no-store-may-get", "HTTP_PROXY": "http://127.0.0.1:9"}
+SERVED = {"VLLM_API_KEY": "a-key-that-no-store-may-get"}
 
 
 def test_servers_that_workers_start_and_end_are_used_and_get_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "FOLLOWS_EVERY", 0.02)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     bench = Bench(tmp_path, SERVED, "vllm.base_url=workers", "vllm.max_concurrent_requests=4")
     store = Store(tmp_path / "runs.db")
     with serving(lambda _: TALKED) as one, serving(lambda _: TALKED) as other:
@@ -302,7 +306,7 @@ def test_servers_that_workers_start_and_end_are_used_and_get_no_key(
             store.servers.add("vllm", wrong)
 
         def come_and_go(event: Event) -> None:
-            if type(event) is EndpointChanged and event.what.startswith("waits"):
+            if type(event) is EndpointChanged and event.what.startswith("no worker"):
                 store.servers.add("vllm", f"{one.url}/v1")
             elif type(event) is TrialEnded and not other.got:
                 store.servers.add("vllm", f"{other.url}/v1")
@@ -310,7 +314,7 @@ def test_servers_that_workers_start_and_end_are_used_and_get_no_key(
 
         figures = talked(bench, [Talk("vllm/any", f"stone {n}", turns=10) for n in range(80)], come_and_go, "vllm")
     assert changes(bench) == [
-        ("workers", "waits for a worker that starts a server for it"),
+        ("workers", "no worker has started a server"),
         (f"{one.url}/v1", "was started by a worker"),
         (f"{other.url}/v1", "was started by a worker"),
         (f"{one.url}/v1", "has ended"),
@@ -326,5 +330,70 @@ def test_a_run_for_which_no_worker_starts_a_server_stops_with_what_to_do(
 ) -> None:
     monkeypatch.setattr(live, "ANSWERED_BEFORE", 0.1)
     bench = Bench(tmp_path, {}, "vllm.base_url=workers")
-    with pytest.raises(RunStopped, match="no worker has started a server for account vllm: see `groundswell worker"):
+    with pytest.raises(RunStopped, match=r"account vllm: no worker has started a server .see `groundswell worker"):
         bench.run(talk, [Talk("vllm/any", "stone")])
+
+
+def test_a_server_on_the_loopback_interface_of_another_machine_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "ANSWERED_BEFORE", 0.1)
+    bench = Bench(tmp_path, {}, "vllm.base_url=workers")
+    store = Store(tmp_path / "runs.db")
+    store.servers.add("vllm", "http://127.0.0.1:9/v1")
+    there = Process(1, "1", "gpu7", "gpu7/boot/pid")
+    rows(tmp_path / "runs.db", "UPDATE servers SET process = ?", msgspec.json.encode(there).decode())
+    with pytest.raises(RunStopped, match="only for their own machines: they need --server-host"):
+        bench.run(talk, [Talk("vllm/any", "stone")])
+    store.close_reading()
+
+
+def test_a_store_that_cannot_be_read_or_contains_nonsense_does_not_stop_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FOLLOWS_EVERY", 0.02)
+    bench = Bench(tmp_path, {}, "vllm.base_url=workers")
+    store = Store(tmp_path / "runs.db")
+    store.servers.add("vllm", "http://127.0.0.1:9/v1")
+    rows(tmp_path / "runs.db", "UPDATE servers SET process = 'nonsense'")
+    with serving(lambda _: TALKED) as one:
+
+        def repair(event: Event) -> None:
+            if type(event) is EndpointChanged and event.what.startswith("the store cannot be read"):
+                rows(tmp_path / "runs.db", "DELETE FROM servers")
+                store.servers.add("vllm", one.url)
+
+        figures = talked(bench, [Talk("vllm/any", "stone")], repair, "vllm")
+    assert figures[one.url].sent == 1
+    store.close_reading()
+
+
+def test_a_model_that_a_new_server_does_not_have_either_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the other servers that did not have it have gone."""
+    monkeypatch.setattr(live, "FOLLOWS_EVERY", 0.02)
+    bench = Bench(tmp_path, {}, "vllm.base_url=workers")
+    store = Store(tmp_path / "runs.db")
+    unknown = answer(b'{"error": {"message": "no such model"}}', "404 Not Found")
+    with serving(lambda _: unknown) as one, serving(lambda _: unknown) as other, serving(lambda _: unknown) as third:
+        store.servers.add("vllm", one.url)
+        store.servers.add("vllm", other.url)
+
+        async def main() -> None:
+            async with bench.open() as engine:
+
+                async def ask(about: str) -> str | None:
+                    (outcome,) = [each async for each in engine.run(about).map(talk, [Talk("vllm/any", about)])]
+                    return None if outcome.fault is None else outcome.fault.message
+
+                assert "no such model" in (await ask("stone") or "")
+                for url in (one.url, other.url):
+                    store.servers.remove("vllm", url)
+                store.servers.add("vllm", third.url)
+                await asyncio.sleep(0.2)
+                assert "no such model" in (await ask("stick") or "")
+
+        asyncio.run(main())
+        assert 1 <= len([got for got in third.got if got.line.startswith("POST")]) <= 3
+    store.close_reading()

@@ -21,6 +21,7 @@ from groundswell.errors import LeaseLost, SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.model_server import ModelServer, served_account
+from groundswell.store.names import is_postgres
 
 
 def worker(
@@ -45,7 +46,7 @@ def worker(
         str | None,
         Meta(
             description="Start a model server with this command, in which {port} stands for a free port, and let all "
-            "processes on the store use it as long as this worker runs."
+            "processes on the store that reach it use it as long as this worker runs."
         ),
         Flag(metavar="COMMAND", usual=True),
     ] = None,
@@ -80,6 +81,8 @@ def worker(
         raise SettingsError("--server and --server-account: give both or neither")
     models = None
     if server is not None and server_account is not None:
+        if not is_postgres(flags.store):
+            raise SettingsError(compose.NEEDS_POSTGRES)
         of_server = served_account(server_account, account or ())
         models = ModelServer(flags.store, of_server, server, host=server_host, say=say)
 

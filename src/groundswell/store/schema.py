@@ -196,6 +196,7 @@ servers = sa.Table(
     metadata,
     sa.Column("account", sa.Text, primary_key=True),
     sa.Column("url", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Text, primary_key=True),
     sa.Column("process", sa.Text, nullable=False),
     sa.Column("at", sa.Float, nullable=False),
 )

@@ -66,9 +66,9 @@ TAKE = """
         LIMIT (SELECT greatest(0, least(%(most)s, many)) FROM fair) FOR UPDATE SKIP LOCKED
     )) RETURNING trial
 """
-"""A worker takes no more than its fair share of all open trials, so that the last ones are spread over all workers.
+"""When trials become few, a worker takes no more than its fair share of the open ones, so that all workers have some.
 
-They are counted only if there are not enough for each worker to take as many. `ctid` spares a search for each trial.
+Open trials are counted only if each worker could not take as many as this one. `ctid` spares a search for each trial.
 """
 OPEN = "SELECT trial FROM work WHERE shard = %s AND NOT done AND trial BETWEEN %s AND %s"
 TRIALS = """
@@ -153,7 +153,9 @@ class Work:
                 self._deleted += len(known)
             if self._deleted >= VACUUM_EVERY:
                 self._deleted = 0
-                connection.exec_driver_sql("VACUUM (ANALYZE, SKIP_LOCKED) work")
+                with suppress(sa.exc.DBAPIError):  # the run goes on without
+                    # To make the table shorter would need a lock for which it waits.
+                    connection.exec_driver_sql("VACUUM (ANALYZE, SKIP_LOCKED, TRUNCATE FALSE) work")
             return [trial_row(row) for row in connection.exec_driver_sql(ENDED, record.span)]
 
     @repeated

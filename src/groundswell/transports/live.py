@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -32,9 +31,8 @@ from groundswell.engine.records import (
     Undecided,
     Wave,
 )
-from groundswell.errors import StoreError
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
-from groundswell.providers.accounts.account import Account, redact, redact_fault
+from groundswell.providers.accounts.account import WORKERS, Account, redact, redact_fault
 from groundswell.transports.embeddings import embed_together, group_requests
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parse_url
@@ -51,8 +49,10 @@ FOLLOWS_EVERY = 1.0
 
 Notice = Callable[[str, str, str], None]
 """Called with account, endpoint and what happened to it."""
-FindServers = Callable[[], Sequence[str]]
-"""Returns the addresses of the servers that workers have started. Blocks."""
+FindServers = Callable[[], tuple[Sequence[str], int]]
+"""Returns the addresses of the servers that workers have started, and how many others only other machines can reach. It
+may raise, and it blocks.
+"""
 
 
 class Live:
@@ -196,10 +196,11 @@ class Live:
     def _another_may_have(self, model: str, lacks_it: Endpoint) -> bool:
         """An endpoint does not have a model: do not ask it for that model again, unless no endpoint has it."""
         lacking = self._lacking.setdefault(model, set())
-        if lacks_it not in lacking and len(self._endpoints.all) > 1:
+        if lacks_it not in lacking:
             lacking.add(lacks_it)
-            self._notice(self.account.name, lacks_it.name, f"does not have {model}")
-        return bool(lacking) and any(endpoint not in lacking for endpoint in self._endpoints.all)
+            if len(self._endpoints.all) > 1:
+                self._notice(self.account.name, lacks_it.name, f"does not have {model}")
+        return any(endpoint not in lacking for endpoint in self._endpoints.all)
 
     def _tell_waiting(self) -> None:
         """A request ended. Wake up those who wait for an endpoint, after its result has been recorded."""
@@ -263,7 +264,8 @@ class Live:
 
     def _consider_giving_up(self, fault: Fault, now: float) -> None:
         """If no endpoint has worked for too long, let asks fail."""
-        patience = ANSWERED_BEFORE if self._answered else NEVER_ANSWERED
+        # A server of a worker has answered that worker.
+        patience = ANSWERED_BEFORE if self._answered or self._servers is not None else NEVER_ANSWERED
         if self._failing_since is not None and now - self._failing_since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
             self._why_unreachable = f"no answer from {names} ({fault.message}): {self._hint(fault)}"
@@ -280,33 +282,52 @@ class Live:
 
     async def _follow(self, servers: FindServers) -> None:
         """Use the servers that workers have started, as long as there are any."""
-        name, began, told = self.account.name, time.monotonic(), False
-        with ThreadPoolExecutor(1, thread_name_prefix="groundswell-servers") as thread:
+        began, told = time.monotonic(), ""
+        thread = ThreadPoolExecutor(1, thread_name_prefix="groundswell-servers")
+        try:
             while True:
-                with suppress(StoreError):  # runs find out by themselves; until then nothing changes
-                    urls = await asyncio.get_running_loop().run_in_executor(thread, servers)
-                    before = {endpoint.url: endpoint.name for endpoint in self._endpoints.all}
-                    if self._endpoints.set(urls):
-                        now = [endpoint.name for endpoint in self._endpoints.all if endpoint.url not in before]
-                        gone = [shown for url, shown in before.items() if url not in urls]
-                        for endpoint in now:
-                            self._notice(name, endpoint, "was started by a worker")
-                        for endpoint in gone:
-                            self._notice(name, endpoint, "has ended")
+                try:
+                    urls, elsewhere = await asyncio.get_running_loop().run_in_executor(thread, servers)
+                except Exception as error:  # noqa: BLE001  runs find out by themselves; until then nothing changes
+                    lacks = f"the store cannot be read: {error}"
+                else:
+                    lacks = OTHER_MACHINE if elsewhere else "no worker has started a server"
+                    if self._set_endpoints(urls):
                         began = time.monotonic()
-                        self._failing_since = self._why_unreachable = None
-                if not self._endpoints.all and not told:
-                    self._notice(name, "workers", "waits for a worker that starts a server for it")
-                told = not self._endpoints.all
-                if not self._endpoints.all and time.monotonic() - began > ANSWERED_BEFORE:
-                    self._why_unreachable = f"no worker has started a server for account {name}: {HOW_TO_SERVE}"
+                if self._endpoints.all:
+                    lacks = ""
+                elif time.monotonic() - began > ANSWERED_BEFORE:
+                    self._why_unreachable = f"account {self.account.name}: {lacks} ({HOW_TO_SERVE})"
+                if lacks and lacks != told:
+                    self._notice(self.account.name, WORKERS, lacks)
+                told = lacks
                 await asyncio.sleep(FOLLOWS_EVERY)
+        finally:
+            thread.shutdown(wait=False, cancel_futures=True)
+
+    def _set_endpoints(self, urls: Sequence[str]) -> bool:
+        """Use these endpoints from now on. Returns whether they have changed."""
+        before = self._endpoints.all
+        if not self._endpoints.set(urls):
+            return False
+        for endpoint in self._endpoints.all:
+            if endpoint not in before:
+                self._notice(self.account.name, endpoint.name, "was started by a worker")
+        for endpoint in before:
+            if endpoint not in self._endpoints.all:
+                self._notice(self.account.name, endpoint.name, "has ended")
+        for lacking in self._lacking.values():
+            lacking.intersection_update(self._endpoints.all)
+        self._failing_since = self._why_unreachable = None
+        self._tell_waiting()
+        return True
 
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
         return url
 
 
+OTHER_MACHINE = "workers have started servers, but only for their own machines: they need --server-host"
 HOW_TO_SERVE = "see `groundswell worker --help`, option --server"
 NO_GOOD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.GARBLED})
 """Faults that count against the endpoint whatever the status. Quick failures must not make it seem fast."""

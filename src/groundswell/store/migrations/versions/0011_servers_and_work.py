@@ -14,6 +14,7 @@ def upgrade() -> None:
         "servers",
         sa.Column("account", sa.Text, primary_key=True),
         sa.Column("url", sa.Text, primary_key=True),
+        sa.Column("holder", sa.Text, primary_key=True),
         sa.Column("process", sa.Text, nullable=False),
         sa.Column("at", sa.Float, nullable=False),
     )
