@@ -276,6 +276,7 @@ def test_guards_that_need_a_conversation_are_told_of(cli: CommandLine) -> None:
     assert told not in cli(*words, "--multi-turn").stderr
 
 
+@pytest.mark.slow
 def test_rewording_by_templates_is_told_of(cli: CommandLine) -> None:
     words = train("--target", "ollama/llama3.2", "--estimate")
     told = "emulated/reworder rewords queries by templates."
@@ -284,6 +285,7 @@ def test_rewording_by_templates_is_told_of(cli: CommandLine) -> None:
     assert told not in cli(*train("--estimate")).stderr
 
 
+@pytest.mark.slow
 def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
     Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
     told = "guards 'token': the emulator finds no secret in the brief"
@@ -431,6 +433,7 @@ def test_a_training_of_the_first_version_is_evaluated_and_reported(cli: CommandL
     assert (tmp_path / "again" / "policy-0.npz").exists()
 
 
+@pytest.mark.slow
 def test_guards_of_the_training_are_not_held_out_because_another_run_used_them(cli: CommandLine) -> None:
     cli(*train("--name", "first"))
     probe = ("--baselines", "noop,random", "--guards", "open,wary", "--episodes", "6", "--ordinary", "none")

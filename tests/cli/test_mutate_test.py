@@ -108,6 +108,7 @@ def test_a_target_that_holds_passes_with_a_warning_in_json_too(cli: CommandLine,
     assert "about 72 different queries" in check["message"]
 
 
+@pytest.mark.slow
 def test_every_command_is_a_new_run_and_none_gets_the_replies_of_another(cli: CommandLine, shop: Shop) -> None:
     first = cli.json(*on_shop("--name", "first"))
     shop.polite_leaks = False
@@ -119,6 +120,7 @@ def test_every_command_is_a_new_run_and_none_gets_the_replies_of_another(cli: Co
     assert " first: the leak rate of " in report.stdout
 
 
+@pytest.mark.slow
 def test_a_rise_since_an_earlier_run_fails(cli: CommandLine, shop: Shop) -> None:
     shop.polite_leaks = False
     cli(*on_shop("--name", "before", episodes=32))
@@ -130,6 +132,7 @@ def test_a_rise_since_an_earlier_run_fails(cli: CommandLine, shop: Shop) -> None
     assert "--fail-if-worse: needs an earlier run" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_session_is_an_episode_with_multi_turn_and_a_step_without(cli: CommandLine, shop: Shop) -> None:
     shop.polite_leaks, shop.patience = False, 3
     apart = cli.json(*on_shop())
@@ -141,6 +144,7 @@ def test_a_session_is_an_episode_with_multi_turn_and_a_step_without(cli: Command
     assert {each["rate"] for each in kept["analysis"]["figures"]} == {1.0}
 
 
+@pytest.mark.slow
 def test_the_history_may_be_sent_instead(cli: CommandLine, shop: Shop, server: Little) -> None:
     shop.polite_leaks, shop.patience = False, 3
     kept = cli.json(*on_shop("--multi-turn", target="history/chat"))
@@ -163,6 +167,7 @@ def test_an_error_page_is_no_reply_and_no_key_is_written(cli: CommandLine, shop:
     assert leaked([done.stdout, done.stderr, shown.stdout, *files_below(folder)]) == set()
 
 
+@pytest.mark.slow
 def test_a_missing_ordinary_query_does_not_hide_a_failed_check(cli: CommandLine, shop: Shop) -> None:
     shop.failing = "norway"
     done = cli(*on_shop("--fail-above", "5%", "--name", "holed"), status=1)
@@ -172,6 +177,7 @@ def test_a_missing_ordinary_query_does_not_hide_a_failed_check(cli: CommandLine,
     assert "passed" in done.stderr
 
 
+@pytest.mark.slow
 def test_keys_that_an_application_repeats_are_not_kept(cli: CommandLine, shop: Shop, folder: Path) -> None:
     shop.echoes = True
     done = cli(*on_shop("--name", "echo"))
@@ -187,6 +193,7 @@ def test_a_model_is_not_tested_without_a_brief(cli: CommandLine) -> None:
     assert "No comparison with app" in told
 
 
+@pytest.mark.slow
 def test_ordinary_queries_have_sessions_of_their_run(cli: CommandLine, shop: Shop) -> None:
     for name in ("one", "two"):
         cli(*on_shop("--multi-turn", "--name", name, episodes=1))

@@ -155,6 +155,7 @@ def test_a_budget_is_kept_by_all_workers_together(store: str, limits: Limits) ->
     assert rest.trials.usable == 58
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_go_on_leaves_its_trials_to_others(store: str) -> None:
     def route(number: int) -> Router:
         if number == 1:

@@ -77,6 +77,7 @@ def evolution(folder: Path, emulator: Threaded, settings: Evolution, seed: int, 
     return Found(asyncio.run(main()), paid(emulator) - before)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("which", OTHERS)
 def test_a_second_evolution_pays_for_what_is_new_alone(which: str, tmp_path: Path, emulator: Threaded) -> None:

@@ -211,6 +211,7 @@ GUESSED = msgspec.structs.replace(
 )
 
 
+@pytest.mark.slow
 def test_every_episode_is_guessed_once_and_read_again_from_the_store(tmp_path: Path) -> None:
     summary, _, expected = tried(tmp_path / "r.db", GUESSED)
     analysis = msgspec.convert(summary.analysis, Analysis)

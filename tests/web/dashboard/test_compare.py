@@ -45,6 +45,7 @@ def test_the_comparison_follows_the_page(shared: Api, runs: tuple[str, str]) -> 
     assert "data-stream" not in again
 
 
+@pytest.mark.slow
 def test_files_of_a_comparison(shared: Api, runs: tuple[str, str]) -> None:
     query = "&".join(f"run={each}" for each in runs)
     svg = shared.http.get(f"/compare/figures/differences.svg?{query}")
