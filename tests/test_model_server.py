@@ -172,7 +172,7 @@ def test_a_worker_whose_server_cannot_be_started_ends_with_an_error() -> None:
     assert failed.stderr.splitlines()[-1] == "error: the model server has ended with status 1"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @needs_model
 def test_workers_with_llama_cpp_serve_a_run(tmp_path: Path) -> None:
     """A real model behind two servers, which end with their workers."""
