@@ -210,6 +210,21 @@ def test_the_space_of_deleted_rows_is_freed_during_a_run(office: Office, monkeyp
     assert rows(office.url, freed) == [(3,)]
 
 
+@pytest.mark.parametrize("fails", ["SELECT 1 / 0", "SELECT pg_terminate_backend(pg_backend_pid())"])
+def test_outcomes_are_told_also_if_space_cannot_be_freed(
+    office: Office, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    monkeypatch.setattr(store_work, "VACUUM_EVERY", 1)
+    monkeypatch.setattr(store_work, "VACUUM", fails)
+    office.open_trials(1, 2)
+    first = office.record.span[0] + 1
+    rows(office.url, "UPDATE work SET done = TRUE")
+    add_rows(office.url, "outcomes", "trial, body, ended_at", (first + 1, '"b"', 1.0))
+    head = work(office.head)
+    assert [row.outcome for row in head.ended(office.record, [first])] == ['"b"']
+    assert [row.outcome for row in head.ended(office.record, [])] == ['"b"']
+
+
 def test_a_look_passes_only_the_rows_that_it_is_for(office: Office) -> None:
     """With many workers there are many open trials of others."""
     one = office.process()

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from groundswell.engine.ports import Grant, Look, Shard, Task
 from groundswell.engine.records import Amounts, Counters, RunRecord, TrialRow
-from groundswell.errors import RunBusy, RunError
+from groundswell.errors import RunBusy, RunError, StoreError
 from groundswell.store.checksum import trial_row
 from groundswell.store.database import Database, repeated
 from groundswell.store.leases import ENDS, SERVER_TIME, Holder
@@ -88,6 +88,8 @@ LEFT = """
 """
 
 
+VACUUM = "VACUUM (ANALYZE, SKIP_LOCKED, TRUNCATE FALSE) work"
+"""To make the table shorter would need a lock, for which it would wait."""
 VACUUM_EVERY = 10_000
 """Deleted rows after which their space is freed. PostgreSQL does it once a minute; till then every look passes them."""
 
@@ -151,12 +153,12 @@ class Work:
             if known:
                 connection.exec_driver_sql("DELETE FROM work WHERE trial = ANY(%s) AND done", (list(known),))
                 self._deleted += len(known)
-            if self._deleted >= VACUUM_EVERY:
-                self._deleted = 0
-                with suppress(sa.exc.DBAPIError):  # the run goes on without
-                    # To make the table shorter would need a lock for which it waits.
-                    connection.exec_driver_sql("VACUUM (ANALYZE, SKIP_LOCKED, TRUNCATE FALSE) work")
-            return [trial_row(row) for row in connection.exec_driver_sql(ENDED, record.span)]
+            found = [trial_row(row) for row in connection.exec_driver_sql(ENDED, record.span)]
+        if self._deleted >= VACUUM_EVERY:
+            self._deleted = 0
+            with suppress(StoreError), self._database.reading() as connection:  # the run goes on without
+                connection.exec_driver_sql(VACUUM)
+        return found
 
     @repeated
     def stop(self, record: RunRecord) -> None:
