@@ -120,8 +120,11 @@ def test_what_cannot_work_is_refused_at_once(scene: Scene) -> None:
     with pytest.raises(SettingsError, match=r'account llamacpp has the address http.* set base_url = "workers"'):
         served_account("llamacpp")
     account = served_account("vllm", ["vllm.base_url=workers"])
-    with pytest.raises(SettingsError, match="must be a host name or an IP address"):
-        ModelServer("runs.db", account, "serve {port}", host="gpu 7")
+    for host in ("gpu 7", "http://gpu7", "gpu7/v1", "me@gpu7", ""):
+        with pytest.raises(SettingsError, match="must be a host name or an IP address"):
+            ModelServer("runs.db", account, "serve {port}", host=host)
+    for host in ("gpu7", "GPU7.lab", "10.0.0.7", "[::1]"):
+        ModelServer("runs.db", account, "serve {port}", host=host)
 
 
 def _pid_of(script: Path) -> int:

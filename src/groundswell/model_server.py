@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from groundswell import attached
@@ -86,10 +87,11 @@ class ModelServer:
         self._leaving.set()
 
     def _url(self, port: int) -> str:
-        try:
-            return endpoint(f"http://{self._host}:{port}")
-        except InvalidValue:
-            raise SettingsError(f"--server-host {self._host!r}: must be a host name or an IP address") from None
+        with suppress(InvalidValue):
+            url = endpoint(f"http://{self._host}:{port}")
+            if (parts := urlsplit(url)).port == port and not parts.path:
+                return url
+        raise SettingsError(f"--server-host {self._host!r}: must be a host name or an IP address")
 
     def _keep(self) -> None:
         """The thread of the server: start it again if it fails after it has worked."""
