@@ -8,7 +8,7 @@ import pytest
 
 from groundswell.emulator import characters
 from groundswell.emulator.characters import MIX, NAMES, Character, cast, find
-from groundswell.emulator.skills.opinions import Effect
+from groundswell.emulator.skills.opinions import Effect, Planted
 from groundswell.errors import SettingsError
 
 FOUND = {
@@ -27,7 +27,7 @@ FOUND = {
     "refuser:0.5": Character("refuser", rate=0.5),
     "echo": Character("echo"),
     "person:latest": Character("person"),
-    "person:urban:0.25": Character("person", effect=Effect("urban", 0.25)),
+    "person:urban:0.25": Character("person", planted=Planted((Effect("urban", 0.25),))),
 }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.encodings import ENCODINGS
-from groundswell.emulator.skills.opinions import Effect, effect_in
+from groundswell.emulator.skills.opinions import Planted, planted_in
 from groundswell.emulator.skills.persuasion import COURTESY, kind_in
 from groundswell.errors import SettingsError
 
@@ -26,8 +26,8 @@ class Character(NamedTuple):
     """How an encoder writes its secret; None lets chance choose."""
     skill: float = 1.0
     """Scales the ability at word problems."""
-    effect: Effect | None = None
-    """A person's attribute that shifts its opinion, and by how much."""
+    planted: Planted | None = None
+    """What shapes a person's answers: effects of attributes, influence of others and more."""
     kind: str = COURTESY
     """A guard's weakness."""
     hardens: bool = False
@@ -98,9 +98,10 @@ _PARTS: dict[str, Callable[[str, str], Character]] = {
     "solver": lambda name, argument: Character("solver", skill=_number(name, argument, 1.0)),
     "reworder": _plain("reworder"),
     "judge": _plain("judge"),
+    "rater": lambda name, argument: Character("rater", skill=_number(name, argument, 1.0)),
     "refuser": lambda name, argument: Character("refuser", rate=_number(name, argument, 1.0)),
     "echo": _plain("echo"),
-    "person": lambda name, argument: Character("person", effect=effect_in(name, argument)),
+    "person": lambda name, argument: Character("person", planted=planted_in(name, argument)),
 }
 NAMES: tuple[str, ...] = tuple(_PARTS)
 

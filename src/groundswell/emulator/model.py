@@ -25,6 +25,7 @@ from groundswell.emulator.skills import (
     opinions,
     persona,
     problems,
+    rating,
     rewording,
     secrets,
     shaped,
@@ -137,10 +138,10 @@ def _cast_of(scene: Scene) -> tuple[str, list[str]]:
 def _opine(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
     """What a person with an opinion says, or several of them; None where the prompt makes nobody speak."""
     if brief.name is not None:
-        who = opinions.opinion_of(brief.name, scene.brief, character.effect)
+        who = opinions.opinion_of(brief.name, scene.brief, character.planted, scene.theirs)
         return opinions.reply(scene, who, chance, thinks=brief.thinks)
     prompt, names = _cast_of(scene)
-    return opinions.script(prompt, names, character.effect, chance) if names else None
+    return opinions.script(prompt, names, character.planted, chance) if names else None
 
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
@@ -156,9 +157,14 @@ def _filled(
     schema: dict[str, Any], scene: Scene, character: Character, chance: Chance, mentioned: tuple[str, ...] = ()
 ) -> str:
     """Fill the schema as JSON text, using the other skills."""
+    if character.part == "rater":
+        return _written(rating.rate(schema, "\n".join(scene.theirs), character.skill, chance))
     last, brief = scene.last, brief_of(scene.brief)
     if character.part == "person" and brief.name is not None and brief.own is None:
-        opinion = opinions.opinion_of(brief.name, scene.brief, character.effect)
+        planted = character.planted
+        if planted is not None and planted.refuses and chance.flip(planted.refuses):
+            return talk.refuse(chance)
+        opinion = opinions.opinion_of(brief.name, scene.brief, planted, scene.theirs, chance)
         told = cache(lambda: opinions.statement(opinion, scene, chance))
         return _written(shaped.fill(schema, shaped.Knowledge(say=told, think=told, opinion=opinion), chance))
     prompt = f"{scene.system}\n\n{last}".strip()

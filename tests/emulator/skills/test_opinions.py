@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,9 @@ from groundswell.emulator.chance import Chance
 from groundswell.emulator.characters import cast
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills import opinions
-from groundswell.emulator.skills.opinions import Effect, Opinion, opinion_of, value_of
+from groundswell.emulator.skills.opinions import Effect, Opinion, Planted, opinion_of, value_of
+from groundswell.errors import SettingsError
+from groundswell.experiments.simulations.talk import REFUSAL
 from groundswell.program.request import Chat, Message, system, user
 
 FORM = {
@@ -49,7 +52,9 @@ def test_a_planted_effect_is_what_answers_differ_by(size: float) -> None:
     """0.4 of the scale from 1 to 5 is 1.6 points, and 40 percentage points of those who say yes."""
     effect, chance = Effect("has_children", size), Chance(b"")
     names = [f"Person {at}" for at in range(3000)]
-    groups = [[opinion_of(name, f"- has_children: {value}", effect) for name in names] for value in ("yes", "no")]
+    groups = [
+        [opinion_of(name, f"- has_children: {value}", Planted((effect,))) for name in names] for value in ("yes", "no")
+    ]
     scales = [mean([who.number(1, 5, chance, whole=True) for who in group]) for group in groups]
     votes = [mean([who.option(["no", "yes"]) == "yes" for who in group]) for group in groups]
     assert scales[0] - scales[1] == pytest.approx(4 * size, abs=0.06)
@@ -71,7 +76,7 @@ def test_other_attributes_have_no_effect() -> None:
         [answers("person:has_children:0.4", "Ana", "has_children: yes", f"urban: {each}")] for each in ("yes", "no")
     ]
     assert found[0][0]["vote"] == found[1][0]["vote"]
-    assert opinion_of("Ana", "- urban: yes", cast("person").effect) == opinion_of("Ana", "- urban: no", None)
+    assert opinion_of("Ana", "- urban: yes", cast("person").planted) == opinion_of("Ana", "- urban: no", None)
 
 
 def test_equal_requests_get_equal_answers_and_people_keep_their_vote() -> None:
@@ -93,7 +98,7 @@ EFFECTS = {
 
 @pytest.mark.parametrize(("argument", "effect"), EFFECTS.items(), ids=list(EFFECTS))
 def test_an_effect_is_read_from_the_name(argument: str, effect: Effect) -> None:
-    assert cast(f"person:{argument}").effect == effect
+    assert cast(f"person:{argument}").planted == Planted((effect,))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ def test_an_attribute_is_found(text: str, value: str | None) -> None:
 
 def test_somebody_without_the_attribute_is_in_the_middle() -> None:
     effect = Effect("age", 1.0, "50..")
-    assert opinion_of("Ana", "", effect).degree == 0.5
+    assert opinion_of("Ana", "", Planted((effect,))).degree == 0.5
 
 
 def test_options_do_not_depend_on_their_order_and_yes_is_favoured() -> None:
@@ -166,7 +171,7 @@ def test_talk_is_about_the_context(context: str, subject: str) -> None:
 def test_a_person_says_what_it_votes(number: int) -> None:
     name = f"Person {number}"
     said = answer(Chat("person", (brief(name), user("You speak first.")))).text
-    assert opinions._stance(said) == (answers("person", name)["vote"] == "yes")
+    assert opinions.stance(said) == (answers("person", name)["vote"] == "yes")
 
 
 def test_nobody_addresses_people_who_are_not_there() -> None:
@@ -200,4 +205,202 @@ def test_a_narrated_person_has_the_same_opinion() -> None:
         name = f"Person {at % 6}"
         voted = answers(model, name, f"has_children: {has[at % 2]}")["vote"]
         assert line.startswith(f"{name}: ")
-        assert opinions._stance(line) == (voted == "yes")
+        assert opinions.stance(line) == (voted == "yes")
+
+
+OLD_REPLIES = [
+    (
+        ("person", "Ana"),
+        (2, "no", "I have made up my mind about the bridge: no. Those who pay for it are not those who gain from it."),
+        "I see it as you do, Tom Berg. On the bridge my answer is no. We have managed well without it. What would "
+        "change your mind?",
+    ),
+    (
+        ("person:has_children:0.4", "Ana", "has_children: yes"),
+        (
+            *(4, "yes"),
+            "About the bridge I am not certain, but rather for it. I would only like to see the bill first.",
+        ),
+        "Tom Berg, there we differ. On the bridge I come down on the side of yes. I have children to think of. How do "
+        "you see it?",
+    ),
+    (
+        ("person:age=50..:-0.5", "Tom Berg", "age: 61"),
+        (
+            *(2, "no"),
+            "When it comes to the bridge, I am against it. Nobody has told us what happens when it goes wrong.",
+        ),
+        "On the bridge my answer is no. Those who pay for it are not those who gain from it. What matters most to you "
+        "here?",
+    ),
+    (
+        ("person:region=Asia:0.25", "Ines", "region: Asia"),
+        (4, "yes", "I have made up my mind about the bridge: yes. We have waited long enough."),
+        "That does not convince me, Tom Berg. On the bridge my answer is yes. Doing nothing would cost us more.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("who", "given", "said"), OLD_REPLIES, ids=[each[0][0] for each in OLD_REPLIES])
+def test_names_with_one_effect_answer_as_they_always_did(
+    who: tuple[str, ...], given: tuple[object, ...], said: str
+) -> None:
+    model, name, *attributes = who
+    assert tuple(answers(model, name, *attributes).values()) == given
+    talk = Chat(model, (brief(name, *attributes), user("Tom Berg: I am against it.")))
+    assert answer(talk, sample=0).text == said
+
+
+SEVERAL = {
+    "a:0.2+b=x:-0.3": Planted((Effect("a", 0.2), Effect("b", -0.3, "x"))),
+    "hears=will die: -0.4": Planted((Effect("hears", -0.4, "will die"),)),
+    "sways:0.5+a:0.2+conforms:1": Planted((Effect("a", 0.2),), sways=0.5, conforms=1.0),
+    "noise:0.1+declines:0.2+refuses:0.3": Planted(noise=0.1, declines=0.2, refuses=0.3),
+    "noise=loud:0.1": Planted((Effect("noise", 0.1, "loud"),)),
+}
+
+
+@pytest.mark.parametrize(("argument", "planted"), SEVERAL.items(), ids=list(SEVERAL))
+def test_several_things_are_planted_at_once(argument: str, planted: Planted) -> None:
+    assert cast(f"person:{argument}").planted == planted
+
+
+ERRORS = {
+    "a:0.2+": "'' must be ATTRIBUTE:EFFECT",
+    "a": "'a' must be ATTRIBUTE:EFFECT",
+    "a:1.1": "'a:1.1' must be ATTRIBUTE:EFFECT",
+    "a:nan": "'a:nan' must be ATTRIBUTE:EFFECT",
+    "a=:0.1": "'a=:0.1' must be ATTRIBUTE:EFFECT",
+    "noise:-0.1": "one of sways, conforms, noise, declines, refuses with a number from 0 to 1",
+    "noise:0.1+noise:0.2": "'noise:0.2' must be",
+    "hears:0.2": "'hears:0.2' must be hears=WORDS:EFFECT",
+    "a:0.6+b:-0.5": "the effects add up to more than 1",
+}
+
+
+@pytest.mark.parametrize(("argument", "said"), ERRORS.items(), ids=list(ERRORS))
+def test_what_cannot_be_planted_is_refused(argument: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        cast(f"person:{argument}")
+    assert said in str(caught.value)
+
+
+PEOPLE = [f"Person {at}" for at in range(2000)]
+
+
+def agreeing(planted: Planted, about: str = "", heard: Sequence[str] = (), chance: Chance | None = None) -> float:
+    """The share of people who are in favour."""
+    return mean([opinion_of(name, about, planted, heard, chance).agrees for name in PEOPLE])
+
+
+@pytest.mark.parametrize("size", [-0.4, 0.6])
+def test_what_is_heard_has_its_effect_wherever_it_is_said(size: float) -> None:
+    planted = Planted((Effect("hears", size, "will DIE"),))
+    without = agreeing(planted, "Context: All will live.", ["Nobody dies."])
+    assert agreeing(planted, "Context: All Will die.") - without == pytest.approx(size, abs=0.03)
+    assert agreeing(planted, heard=["Which one?", "400 will die."]) - without == pytest.approx(size, abs=0.03)
+
+
+def test_effects_add_up() -> None:
+    planted = Planted((Effect("a", 0.3), Effect("b", -0.2)))
+    both, only, other, none = (
+        agreeing(planted, f"- a: {one}\n- b: {two}") for one in ("yes", "no") for two in ("yes", "no")
+    )
+    assert only - none == pytest.approx(0.3, abs=0.03)
+    assert both - only == pytest.approx(-0.2, abs=0.03)
+    assert both - other == pytest.approx(0.3, abs=0.03)
+
+
+WITH_TWO = "You talk with Tom Berg and Eva Roos."
+
+
+@pytest.mark.parametrize(
+    ("said", "towards"),
+    [
+        (["Tom Berg: On this my answer is yes.", "Eva Roos: I am against it."], 0.5),
+        (["Tom Berg: I am against it.\nEva Roos: I stay with my no."], 0.0),
+        (["Tom Berg: I am against it.", "Tom Berg: As I said, I am in favour."], 1.0),
+        (["Somebody: I am against it."], None),
+    ],
+    ids=["both", "against", "the last line counts", "nobody of the company"],
+)
+def test_a_person_is_swayed_towards_what_the_others_said(said: list[str], towards: float | None) -> None:
+    own = opinion_of("Ana", WITH_TWO, Planted()).degree
+    for sways in (0.0, 0.4, 1.0):
+        degree = opinion_of("Ana", WITH_TWO, Planted(sways=sways), said).degree
+        assert degree == pytest.approx(own if towards is None else own + sways * (towards - own))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_as_many_people_conform_as_planted(rate: float) -> None:
+    planted, said = Planted(conforms=rate), ["Tom Berg: I say ferry.\nEva Roos: The Ferry, of course."]
+
+    def chosen(heard: list[str]) -> list[str]:
+        people = [opinion_of(name, WITH_TWO, planted, heard) for name in PEOPLE]
+        return [str(who.option(["bridge", "ferry", "swim"])) for who in people]
+
+    alone, together = chosen([]), chosen(said)
+    others = [after for before, after in zip(alone, together, strict=True) if before != "ferry"]
+    assert mean([each == "ferry" for each in others]) == pytest.approx(rate, abs=0.04)
+    assert chosen(["Tom Berg: I say ferry.", "Eva Roos: I say swim."]) == alone, "the others do not agree"
+    assert chosen(["Tom Berg: ferry or bridge."]) == alone, "two options are named"
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.25, 1.0])
+def test_as_many_answers_are_noise_as_planted(rate: float) -> None:
+    chance, planted = Chance(b"noise"), Planted(noise=rate)
+    changed = [
+        opinion_of(name, "", planted, (), chance).degree != opinion_of(name, "", planted).degree for name in PEOPLE
+    ]
+    assert mean(changed) == pytest.approx(rate, abs=0.03)
+    noisy = Planted((Effect("a", 0.6),), noise=rate)
+    apart = agreeing(noisy, "- a: yes", chance=chance) - agreeing(noisy, "- a: no", chance=chance)
+    assert apart == pytest.approx(0.6, abs=0.04), "noise does not weaken an effect"
+
+
+NULLABLE = {
+    "type": "object",
+    "properties": {
+        "support": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 5}, {"type": "null"}]},
+        "vote": {"type": "string", "enum": ["no", "yes"]},
+    },
+    "required": ["support", "vote"],
+}
+
+
+def many(model: str, schema: dict[str, Any]) -> list[str]:
+    told = user("[support] ...\n[vote] ...")
+    return [answer(Chat(model, (brief(name), told), schema=schema), sample=0).text for name in PEOPLE[:600]]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_as_many_answers_are_declined_as_planted_where_that_is_allowed(rate: float) -> None:
+    given = [json.loads(each) for each in many(f"person:declines:{rate}", NULLABLE)]
+    assert mean([each["support"] is None for each in given]) == pytest.approx(rate, abs=0.06)
+    assert {each["vote"] for each in given} == {"yes", "no"}
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_as_many_requests_are_refused_as_planted(rate: float) -> None:
+    texts = many(f"person:refuses:{rate}", FORM)
+    refused = [not each.startswith("{") for each in texts]
+    assert mean(refused) == pytest.approx(rate, abs=0.06)
+    assert all(REFUSAL.match(text) for text, one in zip(texts, refused, strict=True) if one)
+    said = answer(Chat(f"person:refuses:{rate}", (brief("Ana"), user("You speak first.")))).text
+    assert opinions.stance(said) is not None, "it still talks"
+
+
+def test_several_options_are_valid_and_the_favoured_one_comes_first() -> None:
+    options = ["bus", "tram", "car"]
+    items = {"type": "string", "enum": options}
+    some = {"type": "array", "items": items, "minItems": 1, "maxItems": 2}
+    rank = {"type": "array", "items": items, "minItems": 3, "maxItems": 3}
+    schema = {"type": "object", "properties": {"some": some, "rank": rank}, "required": ["some", "rank"]}
+    sizes = set()
+    for name, text in zip(PEOPLE, many("person", schema), strict=False):
+        found, favoured = json.loads(text), opinion_of(name, "", None).option(options)
+        assert sorted(found["rank"]) == sorted(options)
+        assert found["some"][0] == found["rank"][0] == favoured
+        assert len(found["some"]) == len({*found["some"]})
+        sizes.add(len(found["some"]))
+    assert sizes == {1, 2}

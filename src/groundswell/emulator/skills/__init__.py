@@ -38,6 +38,7 @@ Work:
 
 Company:
     opinions.py      people with a planted opinion: how they answer and talk
+    rating.py        scores of conversations, right as often as planted
     persona.py       people, what they think, and scripts for several
     topics.py        what a conversation is about
     talk.py          talk about nothing in particular, and refusals

@@ -1,6 +1,6 @@
 """The opinion of an emulated person: one number, which its answers and its talk follow. Pure.
 
-opinion    0.5, plus or minus half of the planted effect, plus a deviation that the person's name determines
+opinion    0.5, plus or minus half of each planted effect, plus a deviation that the person's name determines
 scale      the opinion's place between the two ends, rounded up or down at random so that the mean is exact
 choice     the favoured option if the opinion exceeds a threshold that the name determines; so the share is exact too
 talk       lines for or against, by that choice; keen or hesitant, by how far the opinion is from the middle
@@ -21,6 +21,12 @@ from groundswell.emulator.skills.scene import Scene
 from groundswell.errors import SettingsError
 
 FORM = "ATTRIBUTE:EFFECT, ATTRIBUTE=VALUE:EFFECT or ATTRIBUTE=LOW..HIGH:EFFECT"
+HEARS = "hears"
+"""The name of an effect that depends on words in the request, in place of an attribute: `hears=will die:-0.3`."""
+THINKS = "thinks"
+"""The name of an opinion about an option: `thinks=line B:0.95`."""
+TRAITS = ("sways", "conforms", "noise", "declines", "refuses")
+"""Parameters besides effects, each a number from 0 to 1."""
 YES = frozenset({"yes", "true"})
 KEEN = 0.65
 """Opinions at least this far up, or as far down, are spoken of without hesitation."""
@@ -66,6 +72,24 @@ class Effect(NamedTuple):
         return (low is None or number >= float(low)) and (high is None or number <= float(high))
 
 
+class Planted(NamedTuple):
+    """Everything that is planted in a person."""
+
+    effects: tuple[Effect, ...] = ()
+    sways: float = 0.0
+    """How far its opinion moves towards the mean of what the others have said."""
+    thinks: tuple[str, float] | None = None
+    """An option that it chooses where there is one of this name, and the probability."""
+    conforms: float = 0.0
+    """The probability that it chooses the option that all others have named, if they named the same one."""
+    noise: float = 0.0
+    """The probability that an answer is that of a person with another deviation."""
+    declines: float = 0.0
+    """The probability that it leaves a question unanswered, where that is allowed."""
+    refuses: float = 0.0
+    """The probability that it refuses a request with questions."""
+
+
 class Opinion(NamedTuple):
     """What a person thinks: 0 is entirely against, 1 entirely in favour."""
 
@@ -73,11 +97,21 @@ class Opinion(NamedTuple):
     degree: float
     own: str = ""
     """Something the person says about itself, because it has the attribute with the planted effect."""
+    threshold: float | None = None
+    """What the degree must exceed to agree; None: a number that the name determines."""
+    declines: float = 0.0
+    thinks: tuple[str, float] | None = None
+    named: tuple[str, ...] = ()
+    """What the others said last, if the person conforms to them."""
 
     @property
     def agrees(self) -> bool:
         """Whether the person is in favour: over many people, with the probability `degree`."""
-        return draw("threshold", self.name.casefold()) < self.degree
+        return self._threshold < self.degree
+
+    @property
+    def _threshold(self) -> float:
+        return draw("threshold", self.name.casefold()) if self.threshold is None else self.threshold
 
     @property
     def kind(self) -> str:
@@ -92,7 +126,17 @@ class Opinion(NamedTuple):
         return floor(at) + chance.flip(at - floor(at)) if whole else at
 
     def option(self, options: Sequence[Any]) -> Any:
-        """The favoured option, or one of the others; always the same one for the same person."""
+        """The favoured option, or one of the others; always the same one for the same person.
+
+        A person that conforms chooses what all others have named.
+        """
+        named = [[option for option in options if _names(said, str(option))] for said in self.named]
+        if named and all(len(each) == 1 and each == named[0] for each in named):
+            return named[0][0]
+        if self.thinks is not None and (known := [each for each in options if str(each) == self.thinks[0]]):
+            others = [each for each in options if each != known[0]]
+            right = draw("thinks", self.name.casefold(), known[0]) < self.thinks[1] or not others
+            return known[0] if right else others[int(draw("option", self.name.casefold(), *others) * len(others))]
         ordered = sorted(options, key=lambda option: (not _AFFIRMATIVE.match(str(option)), str(option)))
         if self.agrees or len(ordered) == 1:
             return ordered[0]
@@ -100,31 +144,86 @@ class Opinion(NamedTuple):
         return others[int(draw("option", self.name.casefold(), *others) * len(others))]
 
 
-def effect_in(name: str, argument: str) -> Effect | None:
-    """The effect that a model's name plants; None where it plants none."""
+def planted_in(name: str, argument: str) -> Planted | None:
+    """What a model's name plants, in parts joined by `+`; None where it plants nothing."""
     if not argument:
         return None
-    condition, _, size = argument.rpartition(":")
-    attribute, equals, value = condition.partition("=")
-    try:
-        number = float(size)
-    except ValueError:
-        number = 2.0
-    if not attribute or (equals and not value) or not -1.0 <= number <= 1.0:
-        raise SettingsError(
-            f"model {name!r}: {argument!r} must be {FORM}, with an effect from -1 to 1, such as has_children:0.4"
-        )
-    return Effect(attribute.strip(), number, value.strip() if equals else None)
+    effects, traits, thinks = list[Effect](), dict[str, float](), None
+    for part in argument.split("+"):
+        condition, _, size = part.rpartition(":")
+        attribute, equals, value = condition.partition("=")
+        try:
+            number = float(size)
+        except ValueError:
+            number = 2.0
+        if attribute in TRAITS and not equals and attribute not in traits and 0.0 <= number <= 1.0:
+            traits[attribute] = number
+            continue
+        if attribute == THINKS and value and 0.0 <= number <= 1.0:
+            thinks = value, number
+            continue
+        if not attribute or (attribute in TRAITS and not equals) or (equals and not value) or not -1.0 <= number <= 1.0:
+            raise SettingsError(
+                f"model {name!r}: {part!r} must be {FORM}, with an effect from -1 to 1, such as has_children:0.4, or "
+                f"one of {', '.join(TRAITS)} with a number from 0 to 1, such as noise:0.2"
+            )
+        if attribute.strip() == HEARS and not equals:
+            raise SettingsError(f"model {name!r}: {part!r} must be {HEARS}=WORDS:EFFECT")
+        effects.append(Effect(attribute.strip(), number, value.strip() if equals else None))
+    if sum(abs(each.size) for each in effects) > 1:
+        raise SettingsError(f"model {name!r}: the effects add up to more than 1")
+    return Planted(tuple(effects), thinks=thinks, **traits)
 
 
-def opinion_of(name: str, about: str, effect: Effect | None) -> Opinion:
-    """What a person thinks, from its name and the text that gives its attributes."""
+def opinion_of(
+    name: str, about: str, planted: Planted | None, heard: Sequence[str] = (), chance: Chance | None = None
+) -> Opinion:
+    """What a person thinks: from its name, the text that gives its attributes, and what the other side has written.
+
+    Without a chance, an answer has no noise.
+    """
     spread = draw("deviation", name.casefold()) - 0.5
-    if effect is None:
+    if planted is None:
         return Opinion(name, 0.5 + spread)
-    value = value_of(effect.attribute, about)
-    middle = 0.5 if value is None else 0.5 + effect.size / 2 if effect.holds(value) else 0.5 - effect.size / 2
-    return Opinion(name, middle + spread * (1 - abs(effect.size)), _own(effect.attribute, value))
+    threshold = None
+    if planted.noise and chance is not None and chance.flip(planted.noise):
+        spread, threshold = chance.share() - 0.5, chance.share()
+    middle, own = 0.5, ""
+    for effect in planted.effects:
+        if effect.attribute == HEARS:
+            words = (effect.value or "").casefold()
+            holds = any(words in text.casefold() for text in (about, *heard))
+            middle += effect.size / 2 if holds else -effect.size / 2
+        elif (value := value_of(effect.attribute, about)) is not None:
+            middle += effect.size / 2 if effect.holds(value) else -effect.size / 2
+            own = own or _own(effect.attribute, value)
+    degree = middle + spread * (1 - sum(abs(each.size) for each in planted.effects))
+    said = last_lines(about, heard) if planted.sways or planted.conforms else {}
+    if planted.sways and (stances := [one for each in said.values() if (one := stance(each)) is not None]):
+        degree += planted.sways * (sum(stances) / len(stances) - degree)
+    conforms = bool(said) and draw("conforms", name.casefold()) < planted.conforms
+    named = tuple(said.values()) if conforms else ()
+    return Opinion(name, degree, own, threshold, planted.declines, planted.thinks, named)
+
+
+def last_lines(about: str, heard: Sequence[str]) -> dict[str, str]:
+    """What each of the others said last, by name."""
+    company = _OTHERS.search(about)
+    if company is None:
+        return {}
+    names = re.split(r", | and ", company[1])
+    found: dict[str, str] = {}
+    for text in heard:
+        for line in text.splitlines():
+            speaker, colon, said = line.partition(": ")
+            if colon and speaker in names:
+                found[speaker] = said
+    return found
+
+
+def _names(said: str, option: str) -> bool:
+    """Whether a line names an option."""
+    return re.search(rf"(?<!\w){re.escape(option)}(?!\w)", said, re.I) is not None
 
 
 def value_of(attribute: str, text: str) -> str | None:
@@ -245,10 +344,10 @@ def reply(scene: Scene, opinion: Opinion, chance: Chance, *, thinks: bool) -> st
     return persona.with_thought(fresh(THOUGHTS[opinion.kind], recent, chance), said) if thinks else said
 
 
-def script(prompt: str, names: list[str], effect: Effect | None, chance: Chance) -> str:
+def script(prompt: str, names: list[str], planted: Planted | None, chance: Chance) -> str:
     """Lines of a conversation of several people, each with its own opinion."""
     thinking, negotiates = persona.THOUGHT.search(prompt) is not None, persona.style_in(prompt) == "negotiation"
-    people = [opinion_of(name, _listed(name, prompt), effect) for name in names]
+    people = [opinion_of(name, _listed(name, prompt), planted, [prompt]) for name in names]
     spoken = {name for name in names if f"\n{name}: " in prompt}
     written: list[str] = []
     for at in range(persona.lines_wanted(prompt, len(names))):
@@ -283,7 +382,7 @@ def speech(
     """An answer to whoever spoke last or a view of the subject, a reason, and most of the time a question back."""
     said: list[str] = []
     if to is not None:
-        heard = _stance(recent)
+        heard = stance(recent)
         said.append(fresh(HEARD if heard is None else AGREE if heard == who.agrees else DISAGREE, recent, chance, to))
     if again:
         said.append(fresh(STILL[who.agrees], recent, chance))
@@ -307,7 +406,7 @@ def statement(who: Opinion, scene: Scene, chance: Chance) -> str:
     return f"{opening}{own} {fresh(REASONS[who.kind], '', chance)}"
 
 
-def _stance(recent: str) -> bool | None:
+def stance(recent: str) -> bool | None:
     """Whether whoever spoke last is in favour; None where that cannot be read."""
     last = recent.rpartition("\n")[2]
     return False if _NO_SAID.search(last) else True if _YES_SAID.search(last) else None

@@ -214,7 +214,7 @@ def with_thought(private: str, said: str) -> str:
 
 def spoken_to(scene: Scene, name: str) -> str | None:
     """Whoever spoke last in a transcript, unless it was the person themselves."""
-    speakers = [speaker for speaker in _SPOKE.findall(scene.last[-2000:]) if speaker != name]
+    speakers = [each for each in _SPOKE.findall(scene.last[-2000:]) if each not in (name, "Then", "Context")]
     return speakers[-1] if speakers else None
 
 

@@ -96,7 +96,13 @@ class _Filler:
         return value
 
     def branch(self, branches: list[Any], depth: int) -> Schema:
-        """Any branch; deep down the one that ends soonest."""
+        """Any branch; deep down the one that ends soonest. A person answers unless it declines."""
+        opinion = self.knowledge.opinion
+        if opinion is not None:
+            empty = [each for each in branches if each == {"type": "null"}]
+            if empty and opinion.declines and self.chance.flip(opinion.declines):
+                return dict(empty[0])
+            branches = [each for each in branches if each not in empty] or branches
         if depth < SHALLOW:
             return self.schemas.resolved(self.chance.pick(branches))
         return min(map(self.schemas.resolved, branches), key=_weight)
@@ -170,6 +176,9 @@ class _Filler:
         items = schema.get("items", {})
         if items is False:
             return made
+        options = self.schemas.resolved(items).get("enum")
+        if self.knowledge.opinion is not None and isinstance(options, list) and not made:
+            return self.several(options, schema)
         wanted = self.size(schema, depth)
         guesses = list(self.knowledge.guesses) if self.free(items) else []
         tries = 0
@@ -179,6 +188,19 @@ class _Filler:
             if not (schema.get("uniqueItems") is True and one in made):
                 made.append(one)
         return made
+
+    def several(self, options: list[Any], schema: Schema) -> list[Any]:
+        """Several of some options: the favoured one first, the others in random order."""
+        opinion = self.knowledge.opinion
+        assert opinion is not None
+        first = opinion.option(options)
+        others = [each for each in options if each != first]
+        for at in range(len(others) - 1, 0, -1):
+            other = self.chance.below(at + 1)
+            others[at], others[other] = others[other], others[at]
+        low, high = int(schema.get("minItems", 0)), int(schema.get("maxItems", len(options)))
+        many = low + self.chance.below(max(0, high - low) + 1)
+        return [self.copied(each) for each in [first, *others][: max(many, min(1, high))]]
 
     def size(self, schema: Schema, depth: int) -> int:
         """How many items to make: at least one where that is allowed and not too deep."""
