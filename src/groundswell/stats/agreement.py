@@ -109,6 +109,69 @@ def cohens_kappa(units: Sequence[Unit], level: float = 0.95, seed: int = 0) -> K
     return Kappa(value, min(value, float(low)), max(value, float(high)), agreed)
 
 
+class Alpha(NamedTuple):
+    """Krippendorff's alpha with its interval: 1 is perfect agreement, 0 what chance gives.
+
+    None if all values are the same, or nothing was rated twice. `units` is the number of units rated at least twice.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    units: int
+
+
+def krippendorffs_alpha(
+    ratings: Sequence[Sequence[Hashable | None]],
+    clusters: Sequence[int],
+    *,
+    interval: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Alpha:
+    """Agreement of any number of raters, with missing ratings, on labels or (with `interval`) on numbers.
+
+    `ratings` has a row per unit and a column per rater; None is missing. K. Krippendorff, Content Analysis (2004),
+    chapter 11. The interval is from a bootstrap of the clusters, such as the conversations that lines belong to.
+    """
+    rows = [[each for each in row if each is not None] for row in ratings]
+    there = [at for at, row in enumerate(rows) if len(row) > 1]
+    values = sorted({each for at in there for each in rows[at]}, key=repr)
+    if len(values) < 2:
+        return Alpha(None, None, None, len(there))
+    code = {each: number for number, each in enumerate(values)}
+    counts = np.zeros((len(there), len(values)))
+    for unit, at in enumerate(there):
+        for each in rows[at]:
+            counts[unit, code[each]] += 1
+    if interval:
+        numbers = np.array(values, dtype=float)
+        apart = (numbers[:, None] - numbers[None, :]) ** 2
+    else:
+        apart = 1.0 - np.eye(len(values))
+    observed = np.einsum("uc,cd,ud->u", counts, apart, counts) / (counts.sum(axis=1) - 1)
+    _, cluster = np.unique(np.array(clusters)[there], return_inverse=True)
+    by_cluster = np.bincount(cluster, observed).astype(float)
+    totals = np.zeros((len(by_cluster), len(values)))
+    np.add.at(totals, cluster, counts)
+    value = float(_alphas(np.ones((1, len(by_cluster))), by_cluster, totals, apart)[0])
+    if len(by_cluster) < FEWEST_CLUSTERS:
+        return Alpha(value, None, None, len(there))
+    drawn = _resampled(np.zeros(len(by_cluster), dtype=np.int64), seed)
+    found = _alphas(drawn, by_cluster, totals, apart)
+    low, high = np.quantile(found[np.isfinite(found)], [(1 - level) / 2, (1 + level) / 2])
+    return Alpha(value, float(low), float(high), len(there))
+
+
+def _alphas(draws: Floats, observed: Floats, totals: Floats, apart: Floats) -> Floats:
+    """Alpha for each sample of clusters; not a number where all values are the same."""
+    values = draws @ totals
+    expected = np.einsum("bc,cd,bd->b", values, apart, values) / (values.sum(axis=1) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = 1 - (draws @ observed) / expected
+    return found
+
+
 def rogan_gladen(measured: float, n: float, recall: Share, specificity: Share, level: float = 0.95) -> Share | None:
     """A measured rate corrected for the known errors of the measurement. None if the errors hide everything.
 

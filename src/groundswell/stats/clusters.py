@@ -224,7 +224,7 @@ def difference(one: Rows, other: Rows, level: float = 0.95, bounds: Interval | N
     return _figure(value, _student(value, spread, level, bounds), [one, other], spread.reason)
 
 
-def difference_of_shares(one: Rows, other: Rows, level: float = 0.95) -> Figure:
+def difference_of_shares(one: Rows, other: Rows, level: float = 0.95, *, shared: bool = False) -> Figure:
     """The difference of two shares, from the intervals of both and their correlation.
 
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
@@ -233,7 +233,7 @@ def difference_of_shares(one: Rows, other: Rows, level: float = 0.95) -> Figure:
     if not len(one.values) or not len(other.values):
         return _nothing(one, other)
     sides = [one, other]
-    spreads = [spread_of([one]), spread_of([other]), spread_of(sides)]
+    spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
     first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
     means = [float(side.values.mean()) for side in sides]
     if first is None or second is None:
@@ -241,8 +241,48 @@ def difference_of_shares(one: Rows, other: Rows, level: float = 0.95) -> Figure:
     return _figure(means[0] - means[1], apart(means[0], first, means[1], second, correlation(*spreads)), sides)
 
 
-def spread_of(sides: Sequence[Rows]) -> Spread:
-    """The variance of a mean, or of the difference of two.
+def combined(sides: Sequence[Rows], weights: Sequence[float], level: float, bounds: Interval) -> tuple[Figure, Spread]:
+    """A weighted sum of the means of several groups, with Student's interval, and its variance.
+
+    People and companies may be in several groups.
+    """
+    if any(not len(each.values) for each in sides):
+        return _nothing(*sides), Spread(reason=NOTHING)
+    value = sum(weight * float(each.values.mean()) for weight, each in zip(weights, sides, strict=True))
+    spread = spread_of(sides, weights, shared=True)
+    return _figure(value, _student(value, spread, level, bounds), sides, spread.reason), spread
+
+
+def p_of_shares(one: Rows, other: Rows, *, shared: bool = False) -> float | None:
+    """The p-value of a difference of two shares: one minus the level at which the interval of
+    `difference_of_shares` reaches zero.
+    """
+    sides = [one, other]
+    spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
+    if _share(one, spreads[0], 0.5) is None or _share(other, spreads[1], 0.5) is None:
+        return None
+    rho, means = correlation(*spreads), [float(side.values.mean()) for side in sides]
+    if means[0] == means[1]:
+        return 1.0
+
+    def misses_zero(level: float) -> bool:
+        first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
+        if first is None or second is None:
+            return False
+        low, high = apart(means[0], first, means[1], second, rho)
+        return low > 0 or high < 0
+
+    least, most = 1e-12, 1.0
+    for _ in range(50):
+        middle = sqrt(least * most)
+        least, most = (least, middle) if misses_zero(1 - middle) else (middle, most)
+    return most
+
+
+def spread_of(sides: Sequence[Rows], weights: Sequence[float] = (1.0, -1.0), *, shared: bool = False) -> Spread:
+    """The variance of a weighted sum of means; by default of a mean, or of the difference of two.
+
+    With `shared`, the values of a person in several groups are correlated; otherwise people count once for each group.
 
     The largest of four: people as clusters; companies as clusters; both at once, A. C. Cameron, J. B. Gelbach, D. L.
     Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife that
@@ -253,28 +293,69 @@ def spread_of(sides: Sequence[Rows]) -> Spread:
         return Spread(reason=FEW_PEOPLE)
     if min(companies) < ENOUGH:
         return Spread(reason=FEW_COMPANIES)
-    scores = [(each.values - each.values.mean()) / len(each.values) for each in sides]
-    own = [_by(score, each.who) for score, each in zip(scores, sides, strict=True)]
-    by_both = two_way(sides, scores)
+    scores = [
+        weight * (each.values - each.values.mean()) / len(each.values)
+        for weight, each in zip(weights, sides, strict=False)
+    ]
+    by_both = two_way(sides, scores, shared=shared)
     if by_both <= 1e-24 * (1 + max(float(abs(each.values).max()) for each in sides) ** 2):
         return Spread(reason=ALL_SAME)
-    left_out = jackknife(sides, scores)
+    left_out = jackknife(sides, scores, weights, shared=shared)
     if left_out is None:
         return Spread(reason=ALWAYS_THERE)
     together = distinct(np.concatenate([each.company for each in sides]))
-    return Spread(max(by_both, left_out), min(_welch(own, people), together - 1))
+    own = _by_strata(sides, scores, [each.who for each in sides], shared=shared)
+    return Spread(max(by_both, left_out), min(_welch(*zip(*own, strict=True)), together - 1))
 
 
-def two_way(sides: Sequence[Rows], scores: Sequence[Floats]) -> float:
+def two_way(sides: Sequence[Rows], scores: Sequence[Floats], *, shared: bool = False) -> float:
     """The variance with people and companies as clusters; at least that of either alone."""
-    company, every = np.concatenate([each.company for each in sides]), np.concatenate(list(_signed(scores)))
-    by_person = sum(_by(score, each.who) for score, each in zip(scores, sides, strict=True))
-    by_company = _by(every, company)
-    by_cell = sum(_by(score, each.cell) for score, each in zip(scores, sides, strict=True))
+    by_company = _by(np.concatenate(scores), np.concatenate([each.company for each in sides]))
+    by_person = sum(variance for variance, _ in _by_strata(sides, scores, [each.who for each in sides], shared=shared))
+    by_cell = sum(variance for variance, _ in _by_strata(sides, scores, [each.cell for each in sides], shared=shared))
     return max(by_person, by_company, by_person + by_company - by_cell)
 
 
-def jackknife(sides: Sequence[Rows], scores: Sequence[Floats]) -> float | None:
+def _strata(sides: Sequence[Rows], *, shared: bool) -> Ints:
+    """For each person, a number for the groups that the person gave values of; 0 for those who gave none.
+
+    Without `shared`, people of several groups count for the last one. Sets of groups with a single person are merged.
+    """
+    strata = np.zeros(sides[0].links.people, dtype=np.int64)
+    for number, each in enumerate(sides, 1):
+        if not shared:
+            strata[each.who] = number
+            continue
+        mine = np.zeros(len(strata), dtype=np.int64)
+        mine[each.who] = 1
+        pairs = 2 * strata + mine
+        strata = np.searchsorted(np.unique([0, *pairs.tolist()]), pairs)
+    if shared:
+        counts = np.bincount(strata)
+        strata[(counts[strata] == 1) & (strata > 0)] = int(counts[1:].argmax()) + 1
+    return strata
+
+
+def _by_strata(
+    sides: Sequence[Rows], scores: Sequence[Floats], clusters: Sequence[Ints], *, shared: bool
+) -> list[tuple[float, int]]:
+    """The variance and the number of people of each group; with `shared`, of each set of groups."""
+    whose = [each.who for each in sides]
+    if not shared:
+        parts = zip(scores, clusters, whose, strict=True)
+        return [(_by(score, cluster), distinct(who)) for score, cluster, who in parts]
+    score, cluster, who = np.concatenate(scores), np.concatenate(clusters), np.concatenate(whose)
+    stratum = _strata(sides, shared=True)[who]
+    found = []
+    for each in np.unique(stratum):
+        mine = stratum == each
+        found.append((_by(score[mine], cluster[mine]), distinct(who[mine])))
+    return found
+
+
+def jackknife(
+    sides: Sequence[Rows], scores: Sequence[Floats], weights: Sequence[float] = (1.0, -1.0), *, shared: bool = False
+) -> float | None:
     """The variance from leaving out each person together with every company they were in.
 
     J. N. Arvesen, Jackknifing U-statistics, Ann. Math. Stat. 40 (1969) 2076-2100. The part that belongs to a company is
@@ -282,25 +363,17 @@ def jackknife(sides: Sequence[Rows], scores: Sequence[Floats]) -> float | None:
     586-596); the surplus is subtracted. None if leaving out somebody would leave no values.
     """
     links, moved = sides[0].links, [_without(each) for each in sides]
-    moves = [each for each in moved if each is not None]
+    moves = [weight * each for weight, each in zip(weights, moved, strict=False) if each is not None]
     if len(moves) < len(sides):
         return None
-    strata, there = np.zeros(links.people, dtype=np.int64), np.zeros(len(links.sizes), dtype=np.bool_)
-    for number, each in enumerate(sides, 1):
-        strata[each.who] = number
+    strata, there = _strata(sides, shared=shared), np.zeros(len(links.sizes), dtype=np.bool_)
+    for each in sides:
         there[each.company] = True
     strata[~_present(links, there)] = -1
-    company = sum(
-        np.bincount(each.company, score, len(there)) for score, each in zip(_signed(scores), sides, strict=True)
-    )
+    company = sum(np.bincount(each.company, score, len(there)) for score, each in zip(scores, sides, strict=True))
     companies = int(there.sum())
     again = float(((links.sizes - 1) * company**2).sum()) * companies / (companies - 1)
-    return _stratified(np.sum(_signed(moves), axis=0), strata) - again
-
-
-def _signed(scores: Sequence[Floats]) -> Sequence[Floats]:
-    """The scores of a difference: those of the second side have the opposite sign."""
-    return [scores[0], *(-each for each in scores[1:])]
+    return _stratified(np.sum(moves, axis=0), strata) - again
 
 
 def _without(rows: Rows) -> Floats | None:
@@ -383,13 +456,16 @@ def student_p(value: float, variance: float, df: float) -> float:
 
 def _figure(value: float, interval: Interval | None, sides: Sequence[Rows], reason: str = "") -> Figure:
     low, high = (None, None) if interval is None else interval
-    n, people = sum(len(each.values) for each in sides), sum(distinct(each.who) for each in sides)
-    return Figure(value, low, high, n, people, reason)
+    return Figure(value, low, high, sum(len(each.values) for each in sides), _people(sides), reason)
 
 
 def _nothing(*sides: Rows) -> Figure:
-    n, people = sum(len(each.values) for each in sides), sum(distinct(each.who) for each in sides)
-    return Figure(None, None, None, n, people, NOTHING)
+    return Figure(None, None, None, sum(len(each.values) for each in sides), _people(sides), NOTHING)
+
+
+def _people(sides: Sequence[Rows]) -> int:
+    """Number of people. Those with values in several groups count once."""
+    return distinct(np.concatenate([each.who for each in sides]))
 
 
 def distinct(numbers: Ints) -> int:

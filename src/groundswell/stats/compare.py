@@ -7,6 +7,7 @@ way, within a person and within a group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, combinations
 from math import asin, comb, exp, inf, isfinite, log, sqrt
 
@@ -303,7 +304,7 @@ def bearing(totals: Floats, counts: Ints, labels: Sequence[int]) -> float | None
     centred = centred[:, telling] / scale[telling]
     found = _apart(centred, counts, numbers[None, :], len(sizes))[0] * (1 - 1e-9)
     if _ways(sizes.tolist()) <= ALL:
-        every = np.array(list(_arrangements(sizes.tolist())), dtype=np.int64)
+        every = _all_arrangements(tuple(sizes.tolist()))
         return float((_apart(centred, counts, every, len(sizes)) >= found).mean())
     return _drawn(centred, counts, numbers, found)
 
@@ -340,6 +341,12 @@ def _ways(sizes: Sequence[int]) -> int:
     return ways
 
 
+@lru_cache(maxsize=16)  # questions and options have the same groups
+def _all_arrangements(sizes: tuple[int, ...]) -> Ints:
+    """All permutations, one per row."""
+    return np.array(list(_arrangements(sizes)), dtype=np.int64)
+
+
 def _arrangements(sizes: Sequence[int]) -> Iterator[list[int]]:
     """All permutations: for each group in turn, who of those left has its label."""
     labels = [0] * sum(sizes)
@@ -351,6 +358,7 @@ def _arrangements(sizes: Sequence[int]) -> Iterator[list[int]]:
         for chosen in combinations(left, sizes[group]):
             for place in chosen:
                 labels[place] = group
-            yield from fill(group + 1, [place for place in left if place not in set(chosen)])
+            taken = set(chosen)
+            yield from fill(group + 1, [place for place in left if place not in taken])
 
     yield from fill(0, list(range(len(labels))))
