@@ -127,10 +127,12 @@ def add(
         attributes = _attributes(attribute or (), type_)
         made = Entity(new_id or new_entity_id(), name, description, attributes, of_type, model)
         [added] = catalogue.add_entities(made)
+        count = len(catalogue.implausible([added]))
     if flags.json:
         output.print_json(added)
     else:
         output.line(f"Added {added.name} with the id {added.id}.")
+        views.say_implausible(count)
 
 
 def _attributes(given: Sequence[str], type_: EntityType | None) -> dict[str, Value]:
@@ -185,20 +187,56 @@ def sample(
 def import_file(
     flags: StoreFlags,
     file: Annotated[Path, Meta(description="JSON or CSV file."), Flag(argument=True, metavar="FILE")],
+    survey: entity_types.SurveyFlags,
     *,
     form: Form = None,
     on_conflict: Annotated[
         Taken,
         Meta(description="What to do if an id already exists: stop with an error, skip them or replace them."),
+        Flag(usual=True),
     ] = Taken.ERROR,
+    microdata: Annotated[
+        bool,
+        Meta(
+            description="The file is CSV with one row per respondent of a survey. Adds an entity type with the columns "
+            "as dimensions, and the respondents as its entities."
+        ),
+        Flag(group=entity_types.SURVEY, usual=True),
+    ] = False,
+    count: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="With --microdata: draw N respondents, with replacement and with probabilities proportional "
+            "to their weights. Default: each respondent once.",
+        ),
+        Flag(metavar="N", group=entity_types.SURVEY, usual=True),
+    ] = None,
+    seed: Annotated[
+        int,
+        Meta(description="With --microdata: seed of the draw and of the names."),
+        Flag(metavar="N", group=entity_types.SURVEY),
+    ] = 0,
+    type_id: Annotated[
+        str | None,
+        Meta(description="With --microdata: id of the new entity type. Default: the name of the file."),
+        Flag(long="--type", metavar="ID", group=entity_types.SURVEY),
+    ] = None,
 ) -> None:
     """Import entities from a file, and from JSON also entity types. If one of them cannot be imported, none are."""
-    from groundswell.experiments.simulations.files import read
+    from groundswell.experiments.simulations.files import Loaded, read
+    from groundswell.experiments.simulations.microdata import draw
 
-    wanted = _format(str(file), form)
-    text = text_of(file)
+    if not microdata and (seed or count or type_id or survey != entity_types.SurveyFlags()):
+        raise SettingsError("options for survey data need --microdata")
+    if survey.weight is not None and count is None:
+        raise SettingsError("--weight: give --count too, the number of respondents to draw")
+    data = survey.read(file, type_id) if microdata else None
     with catalogue_of(flags.store, make=True) as catalogue:
-        loaded = read(text, wanted.value, str(file), catalogue)
+        if data is None:
+            loaded = read(text_of(file), _format(str(file), form).value, str(file), catalogue)
+        else:
+            known = catalogue.types_by_id([data.type.id]).get(data.type.id) == data.type
+            loaded = Loaded([] if known else [data.type], draw(data, count, seed))
         try:
             brought = catalogue.bring(*loaded, on_conflict.value)
         except Conflict as error:
@@ -208,7 +246,11 @@ def import_file(
         return
     also = output._also(replaced=brought.replaced, skipped=brought.skipped)
     types = brought.types_added + brought.types_replaced
-    output.line(f"{brought.added:,} entities added{also}" + (f"; {types:,} types added or replaced" if types else ""))
+    output.line(
+        f"{brought.added:,} entities added{also}"
+        + (f"; {types:,} {'type' if types == 1 else 'types'} added or replaced" if types else "")
+    )
+    views.say_implausible(brought.implausible)
 
 
 @app.add()
@@ -265,6 +307,34 @@ def delete(
         output.print_json({"deleted": count})
     else:
         output.line(f"Deleted {count:,} {'entity' if count == 1 else 'entities'}.")
+
+
+@app.add()
+def check(
+    flags: StoreFlags,
+    ids: Annotated[
+        list[str] | None,
+        Meta(description="Ids of entities. Default: all entities."),
+        Flag(argument=True, metavar="[ID...]"),
+    ] = None,
+    *,
+    of_type: OfType = None,
+) -> None:
+    """List implausible entities and why they are, by the checks of their types."""
+    with catalogue_of(flags.store) as catalogue:
+        if ids:
+            catalogue.check_there(ids)
+        found = catalogue.many(ids) if ids else catalogue.entities(entity_type_id=of_type)
+        if of_type is not None:
+            catalogue.type(of_type)  # an unknown type is an error
+            found = [each for each in found if each.entity_type_id == of_type]
+        reasons = catalogue.implausible(found)
+    names = {each.id: each.name for each in found}
+    if flags.json:
+        listed = [{"id": id_, "name": names[id_], "reasons": why} for id_, why in reasons.items()]
+        output.print_json({"checked": len(found), "implausible": listed})
+    else:
+        views.print_check(reasons, names, len(found))
 
 
 app.add("write")(entity_writing.write)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from msgspec import Meta
 
 from groundswell.cli import entity_views as views
@@ -17,9 +19,52 @@ from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import EntityType
+    from groundswell.experiments.simulations.microdata import Microdata
 
 TypeId = Annotated[str, Meta(description="Id of an entity type."), Flag(argument=True, metavar="ID")]
 Yes = Annotated[bool, Meta(description="Do not ask for confirmation."), Flag("-y")]
+
+SURVEY = "Survey data"
+
+
+class SurveyFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """How survey microdata is read."""
+
+    codebook: Annotated[
+        Path | None,
+        Meta(description="TOML or JSON file with the meaning of columns and codes of survey data."),
+        Flag(metavar="FILE", group=SURVEY, usual=True, completes="files"),
+    ] = None
+    columns: Annotated[
+        tuple[str, ...],
+        Meta(description="Columns of survey data to use. Default: those of the codebook, otherwise all."),
+        Flag(metavar="A,B", group=SURVEY, commas=True),
+    ] = ()
+    weight: Annotated[
+        str | None,
+        Meta(description="Column with the weights of the respondents. Default: that of the codebook, otherwise none."),
+        Flag(metavar="COLUMN", group=SURVEY, usual=True),
+    ] = None
+    name_gender: Annotated[
+        str | None,
+        Meta(description="Column with the gender, for names that fit: woman, female or f; man, male or m."),
+        Flag(metavar="COLUMN", group=SURVEY),
+    ] = None
+    name_region: Annotated[
+        str | None,
+        Meta(description="Column with the region, or a region for all, such as 'North America', for names that fit."),
+        Flag(metavar="COLUMN", group=SURVEY),
+    ] = None
+
+    def read(self, file: Path, type_id: str | None) -> Microdata:
+        """The respondents of a file. Flags override the codebook."""
+        from groundswell.experiments.simulations.microdata import Codebook, read_codebook, read_microdata
+
+        book = Codebook() if self.codebook is None else read_codebook(text_of(self.codebook), str(self.codebook))
+        book = book.with_flags(weight=self.weight, gender=self.name_gender, region=self.name_region)
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", file.stem).strip("-._")[:64] or "respondent"
+        return read_microdata(text_of(file), str(file), type_id or slug, book, self.columns)
+
 
 app = Group("types", "Manage entity types and their attributes (dimensions).")
 
@@ -73,8 +118,6 @@ def add_type(
     ] = None,
 ) -> None:
     """Add an entity type from a file or from a template."""
-    import msgspec
-
     from groundswell.experiments.simulations import templates
     from groundswell.experiments.simulations.files import read_type
 
@@ -91,6 +134,37 @@ def add_type(
         except Conflict as error:
             change = output.command("entities types change FILE.json", flags.store)
             raise Conflict(f"{error} (set --id, or run {change})") from error
+    if flags.json:
+        output.print_json(new)
+    else:
+        output.line(f"Added {new.name} with the id {new.id} and {_dimensions(new)}.")
+        _say_names(new)
+
+
+@app.add("learn")
+def learn(
+    flags: StoreFlags,
+    file: Annotated[
+        Path,
+        Meta(description="CSV file with one row per respondent."),
+        Flag(argument=True, metavar="FILE.csv", completes="files"),
+    ],
+    survey: SurveyFlags,
+    *,
+    new_id: Annotated[
+        str | None,
+        Meta(description="Id of the new type. Default: the name of the file."),
+        Flag(long="--id"),
+    ] = None,
+) -> None:
+    """Add an entity type with the distributions of survey data.
+
+    Its dimensions are sampled independently. To keep combinations as they are in the data, use
+    `groundswell entities import --microdata`.
+    """
+    new = survey.read(file, new_id).type
+    with catalogue_of(flags.store, make=True) as catalogue:
+        catalogue.add_type(new)
     if flags.json:
         output.print_json(new)
     else:
@@ -127,7 +201,7 @@ def _dimensions(type_: EntityType) -> str:
 
 def _say_names(type_: EntityType) -> None:
     """Warn if a type has no names for sampled entities."""
-    if not type_.names:
+    if not type_.names and type_.person_names is None:
         output.say(
             f"The type has no `names`. Sampled entities will be called {type_.name} 1, {type_.name} 2 and so on."
         )

@@ -13,7 +13,7 @@ from groundswell.reporting import words
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Summary
-    from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value
+    from groundswell.experiments.simulations.entities import Condition, Dimension, Entity, EntityType, Value
     from groundswell.store.results import FaultCount
 
 SHORT = 60
@@ -75,7 +75,8 @@ def print_types(types: Sequence[EntityType], members: Mapping[str, int]) -> None
         table.add_column(column, justify="right")
     table.add_column("about")
     for type_ in types:
-        counts = [len(type_.dimensions), len(type_.names), *([members[type_.id]] if members else [])]
+        names = "lists" if type_.person_names is not None and not type_.names else len(type_.names)
+        counts = [len(type_.dimensions), names, *([members[type_.id]] if members else [])]
         cells = (type_.id, type_.name, *map(str, counts), _short(type_.description))
         table.add_row(*(Text(words.visible(cell)) for cell in cells))
     output.print_table(table)
@@ -89,15 +90,27 @@ def print_type(type_: EntityType, members: int | None = None) -> None:
     output.line(f"{type_.name}  ({type_.id})", "bold")
     if type_.description:
         output.line(f"  {type_.description}")
+    if type_.person_names is not None and not type_.names:
+        roles = type_.person_names
+        output.line(f"  names from the built-in lists, by {' and '.join(filter(None, (roles.gender, roles.region)))}")
     if type_.names:
         output.line(f"  {len(type_.names)} names, such as {', '.join(type_.names[:3])}")
     if members is not None:
         output.line(f"  entities: {members:,}")
-    table = Table("dimension", "type", "values", "about", box=None, pad_edge=False)
+    depends = type_.depends_on()
+    headers = ["dimension", "type", "values", *(["depends on"] if any(depends.values()) else []), "about"]
+    table = Table(*headers, box=None, pad_edge=False)
     for each in type_.dimensions:
-        cells = (each.name, each.type, _values(each), each.description)
+        on = [", ".join(depends[each.name])] if any(depends.values()) else []
+        cells = (each.name, each.type, _values(each), *on, each.description)
         table.add_row(*(Text(words.visible(cell)) for cell in cells))
     output.print_table(table)
+    for name, shares in type_.margins.items():
+        output.line(words.visible(f"margin {name}: {', '.join(f'{key} {share:.1%}' for key, share in shares.items())}"))
+    for check in type_.checks:
+        output.line(words.visible(f"implausible: {check.reason} ({_told(check.when)}; {_told(check.never)})"))
+    for source, names in _sources(type_).items():
+        output.line(words.visible(f"source: {source} ({', '.join(names)})"))
 
 
 def print_written(summary: Summary, faults: Sequence[FaultCount], kept: int) -> None:
@@ -110,6 +123,39 @@ def print_written(summary: Summary, faults: Sequence[FaultCount], kept: int) -> 
         already = written.usable - kept
         before = f", {already:,} added earlier" if already else ""
         output.line(f"  kept    {kept:,} {'entity' if kept == 1 else 'entities'}{before}{also}")
+        say_implausible(written.implausible)
+
+
+def say_implausible(count: int) -> None:
+    """Note how many entities are implausible, if any are."""
+    if count:
+        are = "1 entity is" if count == 1 else f"{count:,} entities are"
+        output.say(f"{are} implausible, by the checks of the type. To list them: groundswell entities check")
+
+
+def print_check(found: Mapping[str, Sequence[str]], names: Mapping[str, str], checked: int) -> None:
+    """Print the implausible entities and why they are."""
+    for id_, reasons in found.items():
+        output.line(words.visible(f"{id_}  {names[id_]}: {'; '.join(reasons)}"))
+    of = "1 entity" if checked == 1 else f"{checked:,} entities"
+    output.line(f"{len(found):,} of {of} {'is' if len(found) == 1 else 'are'} implausible.")
+
+
+def _sources(type_: EntityType) -> dict[str, list[str]]:
+    """The sources of the figures of a type, with what has them."""
+    found: dict[str, list[str]] = {}
+    for each in type_.dimensions:
+        for source in dict.fromkeys([each.source, *(table.source for table in each.tables)]):
+            if source:
+                found.setdefault(source, []).append(each.name)
+    if type_.margins_source:
+        found.setdefault(type_.margins_source, []).append("margins")
+    return found
+
+
+def _told(conditions: Mapping[str, Condition]) -> str:
+    listed = {name: value if isinstance(value, tuple) else (value,) for name, value in conditions.items()}
+    return ", ".join(f"{name} {' or '.join(map(_shown, values))}" for name, values in listed.items())
 
 
 def _values(dimension: Dimension) -> str:
@@ -121,7 +167,8 @@ def _values(dimension: Dimension) -> str:
         return _short(", ".join(dimension.options))
     if dimension.type == "text":
         return "written by a model"
-    return f"{dimension.min_value:g} to {dimension.max_value:g}, {dimension.distribution or 'uniform'}"
+    around = "" if dimension.mean is None else f" around {dimension.mean:g}"
+    return f"{dimension.min_value:g} to {dimension.max_value:g}, {dimension.distribution or 'uniform'}{around}"
 
 
 def _pairs(attributes: Mapping[str, Value]) -> Iterable[str]:

@@ -18,13 +18,21 @@ from groundswell.experiments.simulations.catalogue import OnConflict, new_entity
 from groundswell.experiments.simulations.entities import (
     LONGEST_NAME,
     LONGEST_TEXT,
+    MOST_CHECKS,
+    MOST_CONDITIONS,
     MOST_DIMENSIONS,
+    MOST_MARGINS,
     MOST_OPTIONS,
+    MOST_TABLES,
+    MOST_VALUES,
+    Check,
     Dimension,
     DimensionType,
     Distribution,
     Entity,
     EntityType,
+    PersonNames,
+    Table,
     Value,
 )
 from groundswell.experiments.simulations.templates import template
@@ -76,28 +84,96 @@ class Flaws:
             raise RequestValidationError(self._found)
 
 
+Values = Annotated[list[Value], Field(min_length=1, max_length=MOST_VALUES)]
+When = Annotated[
+    dict[str, Value | Values],
+    Field(
+        min_length=1,
+        max_length=MOST_CONDITIONS,
+        description='For each dimension a value, several values, or a range of numbers such as "18..24" or "50..".',
+    ),
+]
+Weights = Annotated[
+    list[float] | None, Field(max_length=MOST_OPTIONS, description="One weight per option, for categorical.")
+]
+Share = Annotated[float | None, Field(description="Share of true values from 0 to 1, for boolean.")]
+Low = Annotated[float | None, Field(description="Lowest value, for int and float.")]
+High = Annotated[float | None, Field(description="Highest value, for int and float.")]
+Curve = Annotated[Distribution | None, Field(description="Distribution, for int and float.")]
+Mean = Annotated[float | None, Field(description="Mean of a normal distribution, before values outside are redrawn.")]
+Deviation = Annotated[float | None, Field(gt=0, description="Standard deviation of a normal distribution.")]
+Source = Annotated[Text, Field(description="Where the figures come from.")]
+
+
+def _conditions(given: Mapping[str, Value | list[Value]]) -> dict[str, Value | tuple[Value, ...]]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+
+
+class TableBody(Body):
+    """The distribution of a dimension where other attributes have certain values. The first table that applies is
+    used. What is left out is as in the dimension."""
+
+    when: When
+    weights: Weights = None
+    true_percentage: Share = None
+    min_value: Low = None
+    max_value: High = None
+    distribution: Curve = None
+    mean: Mean = None
+    standard_deviation: Deviation = None
+    source: Source = ""
+
+    def made(self) -> Table:
+        """The table of the catalogue."""
+        weights = None if self.weights is None else tuple(self.weights)
+        return Table(**{**self.model_dump(), "when": _conditions(self.when), "weights": weights})
+
+
+class CheckBody(Body):
+    """An implausible combination, which is not sampled: all conditions of `when` and all of `never`."""
+
+    when: When
+    never: When
+    reason: Text
+
+    def made(self) -> Check:
+        """The check of the catalogue."""
+        return Check(_conditions(self.when), _conditions(self.never), self.reason)
+
+
+class PersonNamesBody(Body):
+    """Sampled entities are people with names from the built-in lists."""
+
+    gender: Annotated[Name | None, Field(description="Dimension with the gender.")] = None
+    region: Annotated[Name | None, Field(description="Dimension with the region, or a region for all.")] = None
+
+
 class DimensionBody(Body):
     """One attribute of the entities of a type, and its distribution."""
 
     name: Name
     type: DimensionType
     description: Text = ""
-    min_value: Annotated[float | None, Field(description="Lowest value, for int and float.")] = None
-    max_value: Annotated[float | None, Field(description="Highest value, for int and float.")] = None
+    min_value: Low = None
+    max_value: High = None
     options: Annotated[
         list[Text], Field(default_factory=list, max_length=MOST_OPTIONS, description="The values, for categorical.")
     ]
-    weights: Annotated[
-        list[float] | None, Field(max_length=MOST_OPTIONS, description="One weight per option, for categorical.")
-    ] = None
-    distribution: Annotated[Distribution | None, Field(description="Distribution, for int and float.")] = None
-    true_percentage: Annotated[float | None, Field(description="Share of true values from 0 to 1, for boolean.")] = None
+    weights: Weights = None
+    distribution: Curve = None
+    true_percentage: Share = None
+    mean: Mean = None
+    standard_deviation: Deviation = None
+    tables: Annotated[list[TableBody], Field(default_factory=list, max_length=MOST_TABLES)]
+    source: Source = ""
 
     def made(self) -> Dimension:
         """The dimension of the catalogue."""
         weights = None if self.weights is None else tuple(self.weights)
         try:
-            return Dimension(**{**self.model_dump(), "options": tuple(self.options), "weights": weights})
+            tables = tuple(table.made() for table in self.tables)
+            given = {**self.model_dump(), "options": tuple(self.options), "weights": weights, "tables": tables}
+            return Dimension(**given)
         except SettingsError as error:
             field = error.field if error.field in Dimension.__struct_fields__ else "name"
             raise SettingsError(str(error), field=field) from error
@@ -127,6 +203,18 @@ class Described(Body):
         list[Name], Field(default_factory=list, max_length=MOST_NAMES, description="Names for sampled entities.")
     ]
 
+    margins: Annotated[
+        dict[str, Annotated[dict[str, float], Field(min_length=1, max_length=MOST_VALUES)]],
+        Field(
+            default_factory=dict,
+            max_length=MOST_MARGINS,
+            description="For some dimensions the share of each value, or range of numbers, among sampled entities.",
+        ),
+    ]
+    margins_source: Source = ""
+    checks: Annotated[list[CheckBody], Field(default_factory=list, max_length=MOST_CHECKS)]
+    person_names: PersonNamesBody | None = None
+
     def type_named(self, name: str, id_: str | None) -> EntityType:
         """The entity type of the catalogue."""
         flaws = Flaws()
@@ -136,7 +224,17 @@ class Described(Body):
                 dimensions.append(dimension.made())
         flaws.tell()
         wanted = same_id(self.id, id_) or new_type_id()
-        return EntityType(wanted, name, self.description, tuple(dimensions), tuple(self.names))
+        return EntityType(
+            wanted,
+            name,
+            self.description,
+            tuple(dimensions),
+            tuple(self.names),
+            self.margins,
+            self.margins_source,
+            tuple(each.made() for each in self.checks),
+            None if self.person_names is None else PersonNames(**self.person_names.model_dump()),
+        )
 
 
 class TypeBody(Described):
@@ -173,7 +271,7 @@ class NewTypeBody(Described):
         return self.type_named(self.name, None)
 
     def _from(self, given: EntityType) -> EntityType:
-        for field in ("description", "dimensions", "names"):
+        for field in ("description", "dimensions", "names", "margins", "margins_source", "checks", "person_names"):
             if getattr(self, field):
                 said = "cannot be combined with `template`, which sets it; leave one of them out"
                 raise SettingsError(f"{field}: {said}", field=field)

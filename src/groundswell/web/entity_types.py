@@ -58,7 +58,7 @@ async def get_template(name: str) -> Response:
 )
 async def create(here: Here, body: NewTypeBody) -> Response:
     """Create an entity type from a full description, or from a template."""
-    return success(shown(await asyncio.to_thread(here.catalogue.add_type, body.made())), 201)
+    return success(shown(await here.heavy(lambda: here.catalogue.add_type(body.made()))), 201)
 
 
 @router.get(
@@ -88,7 +88,7 @@ async def get(here: Here, entity_type_id: PathId) -> Response:
 )
 async def change(here: Here, entity_type_id: PathId, body: TypeBody) -> Response:
     """Replace an entity type. This fails if one of its entities would no longer fit."""
-    return success(shown(await asyncio.to_thread(here.catalogue.change_type, body.made(entity_type_id))))
+    return success(shown(await here.heavy(lambda: here.catalogue.change_type(body.made(entity_type_id)))))
 
 
 @router.delete(

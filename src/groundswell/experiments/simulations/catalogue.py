@@ -10,6 +10,7 @@ import msgspec
 
 from groundswell.errors import Conflict, NotFound, SettingsError
 from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
+from groundswell.experiments.simulations.sampling import check_margins, implausible
 from groundswell.experiments.simulations.templates import names_of_templates, template
 from groundswell.store.documents import Changing, Documents, Text
 
@@ -28,7 +29,10 @@ OnConflict = Literal["error", "skip", "replace"]
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """The result of an import: how many types and entities were added, replaced and skipped."""
+    """The result of an import: how many types and entities were added, replaced and skipped.
+
+    `implausible` counts entities of the import that a check of their type finds implausible.
+    """
 
     types_added: int = 0
     types_replaced: int = 0
@@ -36,6 +40,7 @@ class Brought(msgspec.Struct, frozen=True):
     added: int = 0
     replaced: int = 0
     skipped: int = 0
+    implausible: int = 0
 
 
 class Catalogue:
@@ -71,12 +76,14 @@ class Catalogue:
 
     def add_type(self, new: EntityType) -> EntityType:
         """Add a type; raises `Conflict` if its id is taken."""
+        check_margins(new)
         if self._documents.add((TYPE, new.id, _body(new))):
             raise Conflict(f"entity type {new.id!r} already exists; change it, or use another id")
         return new
 
     def change_type(self, changed: EntityType) -> EntityType:
         """Replace a type. Raises `SettingsError` if one of its entities would no longer conform."""
+        check_margins(changed)
         with self._documents.changing() as held:
             if not held.change(TYPE, changed.id, _body(changed)):
                 raise NotFound(f"no entity type {changed.id!r}")
@@ -177,13 +184,26 @@ class Catalogue:
             raise SettingsError(
                 f"on_conflict {on_conflict!r}: must be one of {', '.join(get_args(OnConflict))}", field="on_conflict"
             )
+        for each in types:
+            check_margins(each)
         with self._documents.changing() as held:
             kinds = _put(held, [(TYPE, each.id, _body(each)) for each in types], on_conflict)
             people = _put(held, [_document(each) for each in _fitted(held, entities)], on_conflict)
             if on_conflict == "replace":
                 for each in types:
                     _check_members(held, each)
-        return Brought(*kinds, *people)
+        return Brought(*kinds, *people, len(self.implausible(entities)))
+
+    def implausible(self, entities: Sequence[Entity]) -> dict[str, list[str]]:
+        """For the implausible ones among these entities, by id: what is wrong, by the checks of their types."""
+        types = self.types_by_id(each.entity_type_id for each in entities if each.entity_type_id is not None)
+        reasons = {id_: implausible(type_) for id_, type_ in types.items()}
+        found = {
+            each.id: reasons[each.entity_type_id](each.attributes, each.name)
+            for each in entities
+            if each.entity_type_id in types
+        }
+        return {id_: reasons for id_, reasons in found.items() if reasons}
 
     def keep(self, run_id: str, entities: Sequence[Entity]) -> list[Entity]:
         """Add the entities that a run wrote, each only once: entities that were added before are left alone.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import comb
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import comb, prod
 from random import Random
 
 
@@ -32,6 +33,32 @@ def combination(n: int, k: int, rank: int) -> tuple[int, ...]:
     return tuple(chosen)
 
 
+def draw_seated(
+    eligible: Sequence[Sequence[int]], sizes: Sequence[int], count: int, seed: int | str
+) -> Iterator[Chosen]:
+    """`count` different choices of `sizes` members from several lists, in random order, without anybody twice.
+
+    Every such sequence is equally likely. Ends early if there are fewer choices.
+    """
+    most = 1_000 * count + 100_000  # tries, so that lists that overlap much take bounded time
+    each = [comb(len(members), size) for members, size in zip(eligible, sizes, strict=True)]
+    found = 0
+    for rank in islice(_shuffled(prod(each), seed), most):
+        if found == count:
+            return
+        chosen: list[tuple[int, ...]] = []
+        for members, size, many in zip(eligible, sizes, each, strict=True):
+            rank, own = divmod(rank, many)
+            chosen.append(tuple(members[at] for at in combination(len(members), size, own)))
+        everybody = [one for part in chosen for one in part]
+        if len(set(everybody)) == len(everybody):
+            found += 1
+            yield tuple(chosen)
+
+
+Chosen = tuple[tuple[int, ...], ...]
+
+
 def draw(n: int, k: int, count: int, seed: int | str) -> Iterator[tuple[int, ...]]:
     """`count` different combinations of k out of n, in random order; every such sequence is equally likely.
 
@@ -40,12 +67,18 @@ def draw(n: int, k: int, count: int, seed: int | str) -> Iterator[tuple[int, ...
     every = comb(n, k)
     if count > every:
         raise ValueError(f"there are {every} combinations of {k} out of {n}, not {count}")
+    for rank in islice(_shuffled(every, seed), count):
+        yield combination(n, k, rank)
+
+
+def _shuffled(every: int, seed: int | str) -> Iterator[int]:
+    """The numbers below `every` in random order."""
     random = Random(f"{seed}/combinations")
     moved: dict[int, int] = {}
-    for at in range(count):
+    for at in range(every):
         drawn = random.randrange(at, every)
         rank = moved.pop(drawn, drawn)
         mine = moved.pop(at, at) if drawn != at else rank
         if drawn != at:
             moved[drawn] = mine
-        yield combination(n, k, rank)
+        yield rank

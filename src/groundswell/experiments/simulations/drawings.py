@@ -64,11 +64,19 @@ def shares(figure: Figure, *, groups: Sequence[Group], height: float, label: str
 
 
 def means(
-    figure: Figure, *, groups: Sequence[Group], height: float, label: str, ends: tuple[int, int], twice: bool
+    figure: Figure,
+    *,
+    groups: Sequence[Group],
+    height: float,
+    label: str,
+    ends: tuple[float | None, float | None],
+    twice: bool,
 ) -> None:
     """Means with their intervals, on the whole scale."""
     axes = forest(figure, groups, height, right=1.3)
-    axes.set_xlim(*_padded(*ends))
+    low, high = ends
+    if low is not None and high is not None:
+        axes.set_xlim(*_padded(low, high))
     axes.set_xlabel(label)
     if twice:
         legend(figure, TIMES)
@@ -85,6 +93,8 @@ def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
     points += [mean_point(scale.before, before=True)] if scale.before is not None else []
     for at, point in enumerate(points):
         whisker(top, point, at, "mean")
+    assert scale.low is not None
+    assert scale.high is not None
     top.set(xlim=_padded(scale.low, scale.high), ylim=(len(points) - 0.4, -0.6))
     top.set_yticks(range(len(points)), ["mean", "before"][: len(points)], color=INK)
     top.tick_params(labelbottom=False)
@@ -109,7 +119,14 @@ def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
         legend(figure, TIMES)
 
 
-def _padded(low: int, high: int) -> tuple[float, float]:
+def _padded(low: float, high: float) -> tuple[float, float]:
     """Axis limits with room for markers at the ends of the scale."""
     room = max(0.5, 0.03 * (high - low)) if high - low < 15 else 0.03 * (high - low)
     return low - room, high + room
+
+
+def differences(figure: Figure, *, groups: Sequence[Group], height: float, label: str) -> None:
+    """Differences with their intervals, and a line at zero."""
+    axes = forest(figure, groups, height, right=1.5)
+    axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_xlabel(label)

@@ -23,7 +23,7 @@ from groundswell.estimate.sample import rehearse
 from groundswell.experiments.settled import carry_out, settled
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.entities import LONGEST_NAME, Dimension, Entity, EntityType, Value, check_text
-from groundswell.experiments.simulations.sampling import profile
+from groundswell.experiments.simulations.sampling import MOST_SAMPLED, Names, implausible, profile
 from groundswell.program.request import Chat, ChatOptions, Fault, assistant, user
 from groundswell.program.trial import Trial, program
 
@@ -92,7 +92,8 @@ class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
 class Written(msgspec.Struct, frozen=True):
     """The result of a run. `same_name` counts entities with the same name as an earlier one; they are kept.
 
-    `faults` counts missing entities by kind of fault. Unfinished entities are neither usable nor missing.
+    `faults` counts missing entities by kind of fault. Unfinished entities are neither usable nor missing. `implausible`
+    counts entities to which a check of the type applies, or whose name contradicts their gender; they are kept.
     """
 
     entities: tuple[Entity, ...]
@@ -101,6 +102,7 @@ class Written(msgspec.Struct, frozen=True):
     missing: int
     same_name: int
     faults: dict[str, int]
+    implausible: int = 0
 
 
 @program("simulations/write", version=1)
@@ -234,19 +236,30 @@ def entity_of(draft: Draft, spec: Sketch, id_: str) -> Entity:
 
 def sketches_of(settings: Writing, seed: int) -> Iterator[Sketch]:
     """The specs of all trials. Sends nothing."""
-    bare = msgspec.structs.replace(settings.type, names=())
+    bare = _bare(settings.type)
+    names = Names(settings.type, seed)
     for number in range(1, settings.count + 1):
+        attributes = {} if settings.free else profile(settings.type, seed, number)
         rng = Random(f"{seed}/{bare.id}/{number}/examples")
+        examples = rng.sample(settings.type.names, min(EXAMPLES, len(settings.type.names)))
+        if not examples and settings.type.person_names is not None:
+            examples = [names.of(rng.randint(1, MOST_SAMPLED), attributes) for _ in range(EXAMPLES)]
         yield Sketch(
             number,
             bare,
-            {} if settings.free else profile(bare, seed, number),
-            tuple(rng.sample(settings.type.names, min(EXAMPLES, len(settings.type.names)))),
+            attributes,
+            tuple(examples),
             settings.model,
             settings.wishes,
             settings.temperature,
             settings.max_tokens,
         )
+
+
+def _bare(type_: EntityType) -> EntityType:
+    """A type with all that a model and the check of its reply need."""
+    dimensions = tuple(msgspec.structs.replace(each, tables=(), source="") for each in type_.dimensions)
+    return EntityType(type_.id, type_.name, type_.description, dimensions)
 
 
 async def write(run: Run, settings: Writing) -> Written:
@@ -263,6 +276,7 @@ async def write(run: Run, settings: Writing) -> Written:
         elif isinstance(found, Fault):
             faults[found.kind.value] += 1
     names = {entity.name.casefold() for entity in entities}
+    reasons = implausible(settings.type)
     return Written(
         entities=tuple(entities),
         planned=settings.count,
@@ -270,6 +284,7 @@ async def write(run: Run, settings: Writing) -> Written:
         missing=faults.total(),
         same_name=len(entities) - len(names),
         faults=dict(faults.most_common()),
+        implausible=sum(bool(reasons(each.attributes, each.name)) for each in entities),
     )
 
 
