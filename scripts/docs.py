@@ -50,6 +50,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "compare",
         "score",
         "simulate",
+        "study",
         "mutate",
         "evolve",
         "ask",

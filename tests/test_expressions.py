@@ -68,6 +68,7 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
     "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
     "emulator.skills.opinions:_attribute": lambda: list(opinions._attribute("has_children")),
+    "emulator.skills.opinions:_names": lambda: [re.compile(r"(?<!\w)line\ C(?!\w)", re.I)],
     "experiments.secret_game.scoring:cues.compiled": lambda: [
         pattern for name, pattern in cues().patterns.items() if name not in OF_SENTENCES
     ],

@@ -76,6 +76,7 @@ NAMES = [
     "score",
     "scripted_model",
     "simulate",
+    "study",
     "system",
     "together",
     "user",

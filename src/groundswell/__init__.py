@@ -65,7 +65,18 @@ if TYPE_CHECKING:
     from groundswell.estimate.sample import rehearse
     from groundswell.experiments.experiment import Command, Context, Experiment, Plan
     from groundswell.experiments.options import Flag, Place
-    from groundswell.experiments.python import as_function, ask, compare, evolve, map, mutate, play, score, simulate
+    from groundswell.experiments.python import (
+        as_function,
+        ask,
+        compare,
+        evolve,
+        map,
+        mutate,
+        play,
+        score,
+        simulate,
+        study,
+    )
     from groundswell.experiments.report import DataTable, Found
     from groundswell.experiments.results import Results, Written
     from groundswell.portal import open_sync
@@ -160,6 +171,7 @@ __all__ = [
     "score",
     "scripted_model",
     "simulate",
+    "study",
     "system",
     "together",
     "user",
@@ -208,6 +220,7 @@ _PLACES = {
         "play",
         "score",
         "simulate",
+        "study",
     ),
     "groundswell.experiments.report": ("DataTable", "Found"),
     "groundswell.experiments.results": ("Results", "Written"),

@@ -139,12 +139,12 @@ def test_types_come_and_go(people: CommandLine, tmp_path: Path) -> None:
 def test_a_type_is_changed_where_its_entities_still_fit(people: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "human.json"
     human = people.json("entities", "types", "show", "human")
-    file.write_text(json.dumps(human | {"name": "Person", "names": []}))
+    file.write_text(json.dumps(human | {"name": "Person", "person_names": None}))
     done = people("entities", "types", "change", str(file))
     assert done.stdout.startswith("Changed human: Person, ")
     assert "Sampled entities will be called Person 1, Person 2 and so on" in done.stderr
     assert people.json("entities", "types", "show", "human")["name"] == "Person"
-    file.write_text(json.dumps(human | {"dimensions": []}))
+    file.write_text(json.dumps(human | {"dimensions": [], "checks": [], "person_names": None}))
     assert "would no longer conform" in people("entities", "types", "change", str(file), status=2).stderr
     file.write_text(json.dumps(human | {"id": "ghost"}))
     assert "no entity type 'ghost'" in people("entities", "types", "change", str(file), status=1).stderr

@@ -13,8 +13,9 @@ from groundswell.cli.app import app
 from groundswell.cli.running import Ended
 from groundswell.cli.selftest import _ended_early
 from groundswell.errors import SettingsError
+from groundswell.experiments.checks import Check
 from groundswell.experiments.secret_game.selftest import driving, games, ordinary, reckoning
-from groundswell.experiments.secret_game.selftest.check import Check
+from groundswell.experiments.simulations import selftest
 from tests.cli.conftest import CommandLine
 
 
@@ -90,3 +91,21 @@ def test_a_folder_that_cannot_be_made_is_told_first(cli: CommandLine, tmp_path: 
 def test_a_test_that_ended_early(ended: Ended, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _ended_early(ended, verbose=False) == status
     assert said in capsys.readouterr().err
+
+
+def test_simulations_are_tested_with_the_same_options(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selftest, "DESIGNS", [])
+    monkeypatch.delenv("COLUMNS", raising=False)
+    result = cli("selftest", "simulations", "--quick", "--out", str(tmp_path / "o"))
+    assert "All 11 checks passed" in result.stdout
+    assert re.search("those who said no are asked more +100% +34 of 34 +34 +ok", result.stdout)
+    assert "conforms with 80%" in (tmp_path / "o" / "selftest.md").read_text()
+    again = cli.json("selftest", "simulations", "--quick", "--seed", "1")
+    assert again["analysis"]["passed"] is True
+    assert again["analysis"] != json.loads((tmp_path / "o" / "selftest.json").read_bytes())["analysis"]
+
+
+def test_an_experiment_without_a_self_test_is_an_error(cli: CommandLine) -> None:
+    assert "game, simulations" in cli("selftest", "weather", status=2).stderr

@@ -448,17 +448,17 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
     ("written", "said"),
     [
         ("[1]", r"questions\[0\]: must be an object, and is a whole number"),
-        ("[]", "questions: 0 given; must be 1 to 50"),
+        ("[]", r"questions: 0 given \(the rows of a matrix count\); must be 1 to 200"),
         ("{", "not valid JSON|Input data was truncated"),
         ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: unknown field lowest; choose from id, text"),
         ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
         ('[{"id": "a", "text": "b", "low": "1"}]', r"questions\[0\].low: must be a whole number, and is text"),
         (
             '[{"id": "a", "text": "b", "type": "likert"}]',
-            r"questions\[0\].type: unknown value 'likert'; choose from choice, scale, text",
+            r"questions\[0\].type: unknown value 'likert'; choose from choice, multi, ranking, scale, number",
         ),
         ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: the id 'a' is used twice"),
-        ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),
+        ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice question needs at least two"),
     ],
     ids=["number", "none", "broken", "field", "missing", "kind", "type", "twice", "options"],
 )

@@ -11,7 +11,6 @@ import pytest
 
 from groundswell.cli.app import app
 from groundswell.cli.commands import Command as CommandOfCli
-from groundswell.cli.experiments import configured
 from groundswell.cli.lazy import OPTIONS
 from groundswell.experiments.copies import called, command_line, copies, curl, flag_words, python, toml
 from groundswell.experiments.experiment import EXPERIMENTS, Command, Experiment, experiment_named
@@ -94,7 +93,7 @@ def test_the_command_line_gives_the_options_of_the_request(
     cli, context = parsed(shell(command_line(experiment, command, options), tmp_path))
     given = cli.given(context)
     if (config := given.pop("config", None)) is not None:
-        given = {**configured(command, Path(config.value)), **given}
+        given = {**command.configured(Path(config.value)), **given}
     assert built(command, given) == of_request(command, options)
 
 
@@ -103,7 +102,7 @@ def test_the_toml_file_gives_the_options_of_the_request(where: str, options: dic
     command = described(where)[1]
     file = tmp_path / "run.toml"
     file.write_text(toml(command, options), encoding="utf-8")
-    assert built(command, configured(command, file)) == of_request(command, options)
+    assert built(command, command.configured(file)) == of_request(command, options)
 
 
 @pytest.mark.parametrize(("where", "options"), CASES)

@@ -23,6 +23,8 @@ VOTER: dict[str, Any] = {
     ],
     "names": ["Ana Silva", "=cmd()", "<b>Ben</b>"],
 }
+LEFT_OUT: dict[str, Any] = {"margins": {}, "margins_source": "", "checks": [], "person_names": None}
+SHOWN = {**VOTER, **LEFT_OUT}
 
 
 def fields(error: Any) -> list[str]:
@@ -34,7 +36,9 @@ def test_templates_are_listed_and_shown(shared: Api) -> None:
     assert [each["id"] for each in listed] == ["fantasy_character", "human", "organization"]
     human = shared("GET", "/templates/human")
     assert human == listed[1]
-    assert human["names"]
+    assert human["person_names"] == {"gender": "gender", "region": "region"}
+    assert human["checks"]
+    assert human["dimensions"][3]["tables"][0]["when"] == {"age": "..20"}
     assert human["dimensions"][0] == {
         "name": "age",
         "type": "int",
@@ -42,6 +46,7 @@ def test_templates_are_listed_and_shown(shared: Api) -> None:
         "min_value": 18,
         "max_value": 90,
         "distribution": "uniform",
+        "source": "Round figures chosen for variety and plausibility, not those of any country.",
     }
 
 
@@ -55,9 +60,9 @@ def test_those_that_are_there_are_named(shared: Api) -> None:
 
 
 def test_a_type_is_made_shown_changed_and_deleted(api: Api) -> None:
-    assert api("POST", "/entity-types", 201, json=VOTER) == VOTER
-    assert api("GET", "/entity-types/voter") == VOTER
-    changed = {**VOTER, "name": "Citizen", "names": []}
+    assert api("POST", "/entity-types", 201, json=VOTER) == SHOWN
+    assert api("GET", "/entity-types/voter") == SHOWN
+    changed = {**SHOWN, "name": "Citizen", "names": []}
     assert api("PUT", "/entity-types/voter", json=changed) == changed
     assert api("GET", "/entity-types") == [changed]
     told = api("DELETE", "/entity-types/voter")
@@ -69,7 +74,8 @@ def test_a_type_is_made_shown_changed_and_deleted(api: Api) -> None:
 def test_what_is_left_out_is_filled_in(api: Api) -> None:
     made = api("POST", "/entity-types", 201, json={"name": "Robot"})
     assert made["id"].startswith("type-")
-    assert {**made, "id": "?"} == {"id": "?", "name": "Robot", "description": "", "dimensions": [], "names": []}
+    bare = {"id": "?", "name": "Robot", "description": "", "dimensions": [], "names": [], **LEFT_OUT}
+    assert {**made, "id": "?"} == bare
     assert api("PUT", f"/entity-types/{made['id']}", json={"name": "Android"})["id"] == made["id"]
 
 
@@ -152,7 +158,7 @@ def test_a_type_that_its_entities_would_not_fit(api: Api) -> None:
     told = api("PUT", "/entity-types/voter", 422, json={**VOTER, "dimensions": [{**AGE, "max_value": 70}]})
     assert fields(told) == ["dimensions"]
     assert "would no longer conform" in told["message"]
-    assert api("GET", "/entity-types/voter") == VOTER
+    assert api("GET", "/entity-types/voter") == SHOWN
 
 
 def test_a_type_with_entities_goes_only_with_them(api: Api) -> None:
@@ -167,3 +173,55 @@ def test_a_type_with_entities_goes_only_with_them(api: Api) -> None:
     assert "with 2 entities" in api("DELETE", "/entity-types/voter?with_entities=true")["message"]
     api("GET", "/entities/Ana", 404)
     assert api("GET", "/entities/entity-id-1")["name"] == "Entity 1"
+
+
+SCHOOLING = ["primary", "secondary", "university"]
+DEPENDENT: dict[str, Any] = {
+    "id": "townspeople",
+    "name": "Townspeople",
+    "dimensions": [
+        {**AGE, "distribution": "uniform", "source": "made up"},
+        {"name": "gender", "type": "categorical", "options": ["woman", "man"]},
+        {
+            "name": "schooling",
+            "type": "categorical",
+            "options": SCHOOLING,
+            "tables": [{"when": {"age": "..24"}, "weights": [1, 1, 0], "source": "made up"}],
+        },
+    ],
+    "margins": {"gender": {"woman": 0.8, "man": 0.2}},
+    "margins_source": "made up",
+    "checks": [{"when": {"schooling": ["primary"]}, "never": {"age": "80.."}, "reason": "too old"}],
+    "person_names": {"gender": "gender", "region": "East Asia"},
+}
+
+
+def test_a_type_with_tables_margins_and_checks_is_kept_and_sampled(api: Api) -> None:
+    made = api("POST", "/entity-types", 201, json=DEPENDENT)
+    assert {name: made[name] for name in LEFT_OUT} == {name: DEPENDENT[name] for name in LEFT_OUT}
+    assert made["dimensions"][2]["tables"] == DEPENDENT["dimensions"][2]["tables"]
+    assert api("PUT", "/entity-types/townspeople", json=made) == made
+    people = api("POST", "/entities/sample", 201, json={"entity_type_id": "townspeople", "count": 400, "seed": 1})
+    found = [each["attributes"] for each in people]
+    assert {each["schooling"] for each in found} == set(SCHOOLING)
+    assert {each["schooling"] for each in found if each["age"] <= 24} == {"primary", "secondary"}
+    assert not [each for each in found if each["schooling"] == "primary" and each["age"] >= 80]
+    assert 0.73 < sum(each["gender"] == "woman" for each in found) / 400 < 0.87
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "said"),
+    [
+        ({"margins": {"gender": {"woman": 0.8}}}, "margins", "add up"),
+        ({"margins": {"schooling": {"primary": 1}, "age": {"80..": 1}}}, "margins", "none of"),
+        ({"margins": {"ghost": {"a": 1}}}, "margins", "no such dimension"),
+        ({"checks": [{"when": {"age": "x"}, "never": {"age": 20}, "reason": ""}]}, "checks", "no range"),
+        ({"checks": [{"when": {"age": [18] * 101}, "never": {"age": 20}, "reason": ""}]}, "checks.0.when.age", ""),
+        ({"person_names": {"gender": "sex"}}, "person_names", "no such dimension"),
+        ({"person_names": {"region": "Mars"}}, "person_names", "or give a region: North America"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(api: Api, changed: Any, field: str, said: str) -> None:
+    told = api("POST", "/entity-types", 422, json={**DEPENDENT, **changed})
+    assert any(each.startswith(field) for each in fields(told))
+    assert said in str(told)

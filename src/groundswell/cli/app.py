@@ -34,6 +34,7 @@ COMMANDS = {
     "score": ("groundswell.cli.lazy:score", "Score conversations of the secret game that were held elsewhere."),
     "label": ("groundswell.cli.label:label", "Label conversations, to measure how good the scores are."),
     "simulate": ("groundswell.cli.lazy:simulate", "Run conversations between entities, and question them."),
+    "study": ("groundswell.cli.lazy:study", "Run a study: questions and conversations in several conditions."),
     "contrast": ("groundswell.cli.contrast:contrast", "Compare the answers of two simulation batches."),
     "mutate": (
         "groundswell.cli.lazy:mutate",

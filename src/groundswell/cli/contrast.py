@@ -23,12 +23,12 @@ def contrast(
     flags: StoreFlags,
     run: Annotated[
         str,
-        Meta(description="Name, run id or batch id of a batch."),
+        Meta(description="Name, run id or batch id of a batch. NAME:CONDITION is one condition of a study."),
         Flag(argument=True, metavar="RUN"),
     ],
     other: Annotated[
         str,
-        Meta(description="Batch to compare it with."),
+        Meta(description="Batch or condition to compare it with."),
         Flag(argument=True, metavar="OTHER"),
     ],
     *,
@@ -41,7 +41,10 @@ def contrast(
         Flag(metavar="ATTRIBUTE"),
     ] = None,
 ) -> None:
-    """Compare the answers of two batches, for example of two models, two methods, or entities alone and in pairs."""
+    """Compare the answers of two batches or conditions.
+
+    For example two models, two methods, entities alone and in pairs, or two conditions of one study.
+    """
     with opened(flags.store) as store:
         try:
             with output.working("reading the answers"):

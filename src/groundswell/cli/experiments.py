@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -26,7 +24,7 @@ from groundswell.errors import SettingsError
 from groundswell.estimate.bill import Bill
 from groundswell.experiments import experiment as described
 from groundswell.experiments.experiment import Context, experiment_named
-from groundswell.experiments.options import Given, build, collect, read_text
+from groundswell.experiments.options import Given, build
 from groundswell.experiments.pilot import estimate_run, pilot_options
 from groundswell.store.journal import Store
 
@@ -52,18 +50,8 @@ def run(command: described.Command, given: Mapping[str, Given], words: str) -> N
     flags = build(Terminal, terminal)
     own = {key: one for key, one in given.items() if key in command.fields}
     if flags.config is not None:
-        own = {**configured(command, flags.config), **own}
+        own = {**command.configured(flags.config), **own}
     _run(command, own, flags, words)
-
-
-def configured(command: described.Command, path: Path) -> dict[str, Given]:
-    """The options in a TOML file. Paths in it are relative to its folder."""
-    try:
-        said = tomllib.loads(read_text(path, "--config"))
-        return collect(command.fields, said, what=command.name, folder=path.parent, source=f"--config {path}")
-    except (tomllib.TOMLDecodeError, SettingsError) as error:
-        told = str(error).removeprefix(f"--config {path}: ")
-        raise SettingsError(f"--config {path}: {told}", field=getattr(error, "field", None)) from error
 
 
 def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal, words: str) -> None:

@@ -77,6 +77,7 @@ OPTIONS = {
     "compare": ("secret-game/compare", "groundswell.experiments.secret_game.options:Compare"),
     "score": ("secret-game/score", "groundswell.experiments.secret_game.options:Score"),
     "simulate": ("simulations/simulate", "groundswell.experiments.simulations.options:Simulate"),
+    "study": ("simulations/study", "groundswell.experiments.simulations.options:Study"),
     "mutate train": ("query-mutation/train", "groundswell.experiments.query_mutation.options:Train"),
     "mutate evaluate": ("query-mutation/evaluate", "groundswell.experiments.query_mutation.options:Evaluate"),
     "mutate test": ("query-mutation/test", "groundswell.experiments.query_mutation.options:Probe"),

@@ -1,4 +1,4 @@
-"""`groundswell selftest`: check detectors and intervals on games of emulated characters."""
+"""`groundswell selftest`: check what experiments report on emulated characters and persons with known behaviour."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 from msgspec import Meta
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from groundswell.cli.running import Ended
     from groundswell.engine.engine import Engine
     from groundswell.engine.summary import Summary
-    from groundswell.experiments.secret_game.selftest.driving import Verdict
+    from groundswell.experiments.checks import Verdict
 
+Tested = Literal["game", "simulations"]
 COLUMNS = ("check", "expected", "found", "n", "verdict")
 
 
@@ -38,8 +39,13 @@ class TestFlags(StoreFlags, frozen=True, kw_only=True):
 def selftest(
     flags: TestFlags,
     *,
+    experiment: Annotated[
+        Tested,
+        Meta(description="What to test: game (the secret game) or simulations."),
+        Flag(argument=True, usual=True),
+    ] = "game",
     quick: Annotated[
-        bool, Meta(description="Run a tenth of the games. Takes a few seconds."), Flag(usual=True)
+        bool, Meta(description="Run a tenth of the games or studies. Takes a few seconds."), Flag(usual=True)
     ] = False,
     seed: Annotated[int, Meta(description="Random seed."), Flag(metavar="N", usual=True)] = 0,
     out: Annotated[
@@ -48,43 +54,51 @@ def selftest(
         Flag("-o", metavar="FOLDER", usual=True),
     ] = None,
 ) -> None:
-    """Check the detectors and confidence intervals of the secret game on agents with known behaviour.
+    """Check that results are right, on agents with known behaviour. Needs no key and no network.
 
-    Emulated characters with planted leak rates play games. The test checks that the reported rates, intervals, bluffs
-    and verdicts match. It needs no key and no network.
+    `selftest`: emulated characters with planted leak rates play the secret game. The test checks that the reported
+    rates, intervals, bluffs and verdicts match.
+
+    `selftest simulations`: emulated persons with planted effects, or with none, take part in many small studies. The
+    test checks false alarms, power, intervals and counts of missing answers.
     """
     if out is not None:
         _make(out)
     with _store(flags.store) as store:
-        ended = _run(store, seed, quick=quick, verbose=flags.verbose)
-        raise click.exceptions.Exit(_tell(ended, flags, store, out))
+        ended = _run(experiment, store, seed, quick=quick, verbose=flags.verbose)
+        raise click.exceptions.Exit(_tell(experiment, ended, flags, store, out))
 
 
-def _run(store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:
+def _run(experiment: Tested, store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:
     from groundswell.cli.running import carry_out
-    from groundswell.experiments.secret_game.selftest import driving
+    from groundswell.experiments.checks import QUICK, WHOLE, Size
 
-    settings = driving.Size(driving.QUICK if quick else driving.WHOLE)
+    settings = Size(QUICK if quick else WHOLE)
 
     async def work(engine: Engine) -> Summary:
-        return await engine.drive(driving.selftest, settings, seed=seed)
+        if experiment == "game":
+            from groundswell.experiments.secret_game.selftest import driving
+
+            return await engine.drive(driving.selftest, settings, seed=seed)
+        from groundswell.experiments.simulations import selftest
+
+        return await engine.drive(selftest.selftest, settings, seed=seed)
 
     return carry_out(work, store=store, verbose=verbose)
 
 
-def _tell(ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
+def _tell(experiment: Tested, ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
     """Print the result. Returns 0 if all checks pass, 1 if not, or the exit code of a run that failed."""
     import msgspec
 
     from groundswell.cli.running import finish
-    from groundswell.experiments.secret_game.selftest.driving import Verdict
 
     summary = ended.summary
     if ended.error is not None or summary is None or summary.analysis is None:
         if flags.store:
             return finish(ended, store=store, json=flags.json, verbose=flags.verbose)
         return _ended_early(ended, verbose=flags.verbose)
-    verdict = msgspec.convert(summary.analysis, Verdict)
+    verdict = msgspec.convert(summary.analysis, _kind(experiment))
     if flags.json:
         output.print_json(summary)
     else:
@@ -93,6 +107,17 @@ def _tell(ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
         _write(out, verdict, summary)
         output.say(f"Wrote {out / 'selftest.json'} and {out / 'selftest.md'}.")
     return 0 if verdict.passed else 1
+
+
+def _kind(experiment: Tested) -> type[Verdict]:
+    """What a test returns."""
+    if experiment == "game":
+        from groundswell.experiments.secret_game.selftest.driving import GameVerdict
+
+        return GameVerdict
+    from groundswell.experiments.checks import Verdict
+
+    return Verdict
 
 
 def _ended_early(ended: Ended, *, verbose: bool) -> int:
@@ -125,17 +150,7 @@ def _print(verdict: Verdict, summary: Summary) -> None:
 
 
 def _ending(verdict: Verdict, summary: Summary) -> Iterator[str]:
-    alarms = verdict.false_alarms
-    quiet = [form for form, each in alarms.forms.items() if not each.count]
-    pairs = max(each.pairs for each in alarms.tiers.values())
-    most = max((alarms.forms[form].at_most for form in quiet), default=1.0)
-    yield (
-        f"False alarms: {alarms.messages:,} ordinary messages, {pairs:,} pairs of a message and a word. None in the "
-        f"forms {', '.join(quiet)}; each of these has a rate of at most {most:.4%} (upper end of the 95% "
-        "Clopper-Pearson interval)."
-    )
-    for form, word, text in alarms.found:
-        yield f"  {form}, {word}: {text!r}"
+    yield from verdict.notes
     took = f"{summary.trials.usable:,} trials, {summary.asks.sent:,} requests, {output.duration(summary.seconds)}"
     if verdict.passed:
         yield f"All {len(verdict.checks)} checks passed ({took})."

@@ -46,6 +46,7 @@ BUILT_IN = {
     "secret-game/selftest": "secret_game.selftest.driving:selftest",
     "secret-game/tournament": "secret_game.playing:tournament",
     "simulations/converse": "simulations.driving:converse",
+    "simulations/selftest": "simulations.selftest:selftest",
     "simulations/simulate": "simulations.driving:simulate",
     "simulations/write": "simulations.writing:write",
 }

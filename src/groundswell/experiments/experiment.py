@@ -22,6 +22,7 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -58,8 +59,10 @@ from groundswell.experiments.options import (
     all_fields,
     attributes_of,
     build,
+    collect,
     fields_of,
     literal,
+    read_text,
     respelled,
 )
 from groundswell.experiments.report import DataTable, Found
@@ -173,6 +176,8 @@ class Command:
     """Its words on the command line, if they are not its name: `mutate train`."""
     function: str = ""
     """The function of `groundswell` that runs it. Commands without one are called with `as_function`."""
+    marked_by: str = ""
+    """A field of the settings that only its runs have, if another command has the same driver."""
 
     @property
     def keeps_folder(self) -> bool:
@@ -203,8 +208,20 @@ class Command:
                 return driver
         raise SettingsError(f"{self.name}: no driver takes settings of type {type(settings).__name__}")
 
+    def configured(self, path: Path, spelled: str = "--config") -> dict[str, Given]:
+        """The options in a TOML file. Paths in it are relative to its folder."""
+        try:
+            said = tomllib.loads(read_text(path, spelled))
+            return collect(self.fields, said, what=self.name, folder=path.parent, source=f"{spelled} {path}")
+        except (tomllib.TOMLDecodeError, SettingsError) as error:
+            told = str(error).removeprefix(f"{spelled} {path}: ")
+            raise SettingsError(f"{spelled} {path}: {told}", field=getattr(error, "field", None)) from error
+
     def ready(self, given: Mapping[str, Given], context: Context) -> Ready:
         """Everything needed to start a run with the given values. Sends nothing and creates no run."""
+        for name, one in given.items():
+            if self.fields[name].flag.config and context.origin != "request":
+                given = {**self.configured(one.place.file(str(one.value)), one.place.spelled), **given}
         own, flags = fields_of(self.options), False if context.origin == "request" else None
         options = build(self.options, {name: one for name, one in given.items() if name in own}, flags=flags)
         shared = {name: one for name, one in given.items() if name not in own}
@@ -361,10 +378,12 @@ def command_of_run(record: RunRecord) -> Command | None:
     if record.driver not in BUILT_IN and name not in _OWN:
         return None
     experiment = experiment_named(name) if name in EXPERIMENTS or name in _OWN else None
-    for each in () if experiment is None else experiment.commands:
-        if record.driver in [driver_name(driver) for driver in each.drivers]:
-            return each
-    return None
+    commands = () if experiment is None else experiment.commands
+    found = [each for each in commands if record.driver in map(driver_name, each.drivers)]
+    if any(each.marked_by for each in found):
+        settings = msgspec.json.decode(record.settings or "{}", type=dict[str, msgspec.Raw])
+        found = [each for each in found if each.marked_by in settings] or [each for each in found if not each.marked_by]
+    return next(iter(found), None)
 
 
 def results_of(record: RunRecord, folder: Path) -> Results:

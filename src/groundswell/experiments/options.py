@@ -96,6 +96,7 @@ class Flag:
     `completes` says what a value names, for the shell and for forms. `also` are the names that settings use for the
     field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and they
     are not part of a configuration. Those without `over_http` are part of it, and still not for a request to say.
+    `config` names a TOML file with the other options, like `--config`.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Flag:
         completes: Literal["", "runs", "models", "files", "entities"] = "",
         local: bool = False,
         over_http: bool = True,
+        config: bool = False,
     ) -> None:
         self.names = names
         self.metavar = metavar
@@ -129,6 +131,7 @@ class Flag:
         self.completes = completes
         self.local = local
         self.over_http = over_http and not local
+        self.config = config
 
     def as_usual(self) -> Flag:
         """The same, shown by the short help."""

@@ -263,7 +263,7 @@ def _without_terminal(given: Mapping[str, Given], command: Command) -> dict[str,
     """The experiment's own options, and the contents of a --config file."""
     own = {name: one for name, one in given.items() if name in command.fields}
     if "config" in given:
-        return {**command_line.configured(command, Path(given["config"].value)), **own}
+        return {**command.configured(Path(given["config"].value)), **own}
     return own
 
 

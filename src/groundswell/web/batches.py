@@ -232,8 +232,14 @@ contrasts = APIRouter(prefix="/api/contrast", tags=["batch simulations"])
 )
 async def contrast(
     here: Here,
-    run: Annotated[str, Query(max_length=300, description="Id of a batch, or name or id of its run.")],
-    other: Annotated[str, Query(max_length=300, description="The batch to compare it with.")],
+    run: Annotated[
+        str,
+        Query(
+            max_length=500,
+            description="Id of a batch, or name or id of its run. NAME:CONDITION is one condition of a study.",
+        ),
+    ],
+    other: Annotated[str, Query(max_length=500, description="The batch or condition to compare it with.")],
     by: Annotated[
         list[str] | None, Query(description="Also compare for each value of these attributes. May be repeated.")
     ] = None,

@@ -201,6 +201,10 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
             if "{" in model:  # a template that is filled in for each trial
                 continue
             await here.check_models(model, keys=keys, field=name)
+    if isinstance(ready.settings, Batch):
+        for model, field in ready.settings.models_besides.items():
+            here.check_name(model, field)
+            await here.check_models(model, keys=keys, field=field)
     for text in texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
         if text.startswith("local/"):
             here.check_name(text, "model")
@@ -236,7 +240,8 @@ def check_limits(settings: Any, server: ServerSettings) -> None:
             raise SettingsError(f"num_simulations {settings.num_simulations}: {most}", field="num_simulations")
         if len(settings.entities) > server.max_entities:
             raise SettingsError(f"entities: there must be at most {server.max_entities:,}", field="entities")
-        check_turns(settings.rules.n_turns, settings.rules.simulation_rounds, server)
+        for rules in [each.rules for each in settings.conditions] or [settings.rules]:
+            check_turns(rules.n_turns, rules.simulation_rounds, server)
     elif isinstance(settings, Single):
         check_turns(settings.simulation.rules.n_turns, settings.simulation.rules.simulation_rounds, server)
 

@@ -12,7 +12,7 @@ from groundswell.engine.options import Limits, RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Single
 from groundswell.experiments.simulations.entities import LONGEST_NAME, LONGEST_TEXT, Entity
-from groundswell.experiments.simulations.questions import MOST_QUESTIONS, Question, Questionnaire
+from groundswell.experiments.simulations.questions import MOST_QUESTIONS, Kind, Question, Questionnaire
 from groundswell.experiments.simulations.reading import RESERVED, RESERVED_BY_BATCHES
 from groundswell.experiments.simulations.simulation import (
     LONGEST_CONTEXT,
@@ -35,6 +35,15 @@ Turns = Annotated[
     int,
     Field(ge=1, le=MOST_TURNS, description="Number of turns per round. In one turn, every entity speaks once."),
 ]
+TurnsOrNone = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=MOST_TURNS,
+        description="Number of turns per round. In one turn, every entity speaks once. 0 asks the questionnaire "
+        "without a conversation.",
+    ),
+]
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS, description="Number of rounds.")]
 Seed = Annotated[
     int, Field(ge=-(2**63), lt=2**63, description="Random seed. It selects the combinations and the replies.")
@@ -55,13 +64,42 @@ class QuestionBody(Body):
     """One question of a questionnaire."""
 
     id: Annotated[str, Field(max_length=64, description="Id of the question, unique in the questionnaire.")]
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="The question.")]
-    type: Annotated[Literal["choice", "scale", "text"], Field(description="Type of the answer.")] = "text"
-    options: Annotated[list[str], Field(description="The answers to choose from, for `choice`.")] = []
-    low: Annotated[int, Field(description="Lowest value, for `scale`.")] = 1
-    high: Annotated[int, Field(description="Highest value, for `scale`.")] = 5
+    text: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=LONGEST_TEXT,
+            description="The question. `{ID}` stands for the answer to an earlier question.",
+        ),
+    ]
+    type: Annotated[
+        Kind,
+        Field(
+            description="Type of the answer. `choice`: one option. `multi`: several options. `ranking`: all options in "
+            "order. `scale`: a whole number from `low` to `high`. `number`: any number. `text`: free text. `matrix`: "
+            "every row is answered on the scale, or with one of the options."
+        ),
+    ] = "text"
+    options: Annotated[
+        list[str], Field(description="The answers to choose from, for `choice`, `multi`, `ranking` and `matrix`.")
+    ] = []
+    low: Annotated[int, Field(description="Lowest value, for `scale` and `matrix`.")] = 1
+    high: Annotated[int, Field(description="Highest value, for `scale` and `matrix`.")] = 5
     low_label: Annotated[str, Field(description="Meaning of the lowest value.")] = ""
     high_label: Annotated[str, Field(description="Meaning of the highest value.")] = ""
+    least: Annotated[int, Field(description="Minimum number of chosen options, for `multi`.")] = 0
+    most: Annotated[int | None, Field(description="Maximum number of chosen options, for `multi`.")] = None
+    min: Annotated[float | None, Field(description="Lowest number, for `number`.")] = None
+    max: Annotated[float | None, Field(description="Highest number, for `number`.")] = None
+    whole: Annotated[bool, Field(description="Accept whole numbers only, for `number`.")] = False
+    rows: Annotated[dict[str, str], Field(description="The rows by id, for `matrix`.")] = {}
+    when: Annotated[
+        dict[str, str | bool | int | float | list[str | int | float]],
+        Field(
+            description="Ask the question only after these answers to earlier ones: a value, a list of values, or a "
+            "range such as `3..`, `..2` or `2..4`."
+        ),
+    ] = {}
 
 
 class QuestionnaireBody(Body):
@@ -71,18 +109,22 @@ class QuestionnaireBody(Body):
         list[QuestionBody], Field(min_length=1, max_length=MOST_QUESTIONS, description="The questions.")
     ]
     before: Annotated[bool, Field(description="Ask the questions before the conversation too.")] = False
-    shuffle: Annotated[bool, Field(description="Shuffle the order of the options for each entity.")] = True
+    shuffle: Annotated[bool, Field(description="Shuffle the order of the options and rows for each entity.")] = True
+    shuffle_questions: Annotated[bool, Field(description="Shuffle the order of the questions for each entity.")] = False
+    one_by_one: Annotated[bool, Field(description="Send one request per question instead of one for all.")] = False
+    decline: Annotated[bool, Field(description="Let entities leave questions unanswered.")] = False
 
     def made(self) -> Questionnaire:
         """The questionnaire of the driver settings."""
         questions = []
         for at, question in enumerate(self.questions):
             try:
-                questions.append(Question(**{**question.model_dump(), "options": tuple(question.options)}))
+                questions.append(msgspec.convert(question.model_dump(), Question))
             except SettingsError as error:
                 raise SettingsError(str(error), field=f"questionnaire.questions.{at}.{error.field}") from error
+        how = self.model_dump(exclude={"questions"})
         try:
-            return Questionnaire(tuple(questions), self.before, self.shuffle)
+            return Questionnaire(tuple(questions), **how)
         except SettingsError as error:
             raise SettingsError(str(error), field=f"questionnaire.{error.field}") from error
 
@@ -92,7 +134,7 @@ class TalkBody(Body):
 
     context: Context
     entity_ids: EntityIds
-    n_turns: Turns = 1
+    n_turns: TurnsOrNone = 1
     simulation_rounds: Rounds = 1
     metadata: Metadata
     model: Annotated[

@@ -13,7 +13,7 @@ from groundswell.engine.records import RunRecord, TrialRow
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.analysis import Analysis, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule, Single
-from groundswell.experiments.simulations.data import Study
+from groundswell.experiments.simulations.data import BatchData
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.experiment import SimulationResults
 from groundswell.experiments.simulations.reading import BATCH, SINGLE
@@ -84,7 +84,7 @@ def _analysis(
 
 
 @contextmanager
-def study_of(path: Path, record: RunRecord) -> Iterator[Study]:
+def study_of(path: Path, record: RunRecord) -> Iterator[BatchData]:
     """What the report of a run is made of."""
     store = Store(path)
     yield SimulationResults(Path("results")).read(store, [record])

@@ -16,6 +16,7 @@ from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.questions import Question, Questionnaire
 from groundswell.experiments.simulations.reading import SaidAnswer, SimulationShown
 from groundswell.experiments.simulations.simulation import Rules
+from tests.experiments.simulations.designs import SURE, people, study
 
 CHOICE = Question("vote", "Yes or no?", "choice", ("yes", "no"))
 SCALE = Question("trust", "How much?", "scale", low=1, high=7)
@@ -223,3 +224,45 @@ def test_the_other_way_round_it_is_the_same_with_the_other_sign() -> None:
     there, back = only(contrast(first, second)).gaps[0].difference, only(contrast(second, first)).gaps[0].difference
     assert there.value == pytest.approx(-(back.value or 0))
     assert [there.low, there.high] == pytest.approx([-(back.high or 0), -(back.low or 0)])
+
+
+def studied(say: Callable[[str, int], Any], **options: Any) -> Taken:
+    """A study in which entities say so, by condition and number."""
+    batch = study(entities=people(12), **{"questions": [SURE], **options})
+    shown = []
+    for spec in Schedule(batch, 0):
+        id_, about = spec.entities[0].id, {"replicate": spec.replicate, "condition": spec.condition}
+        said = SaidAnswer(id_, "", "sure", False, say(spec.condition, int(id_[1:])), "")
+        first = (str(spec.number), spec.number, "", "completed", "solo", (id_,), "", about)
+        shown.append(SimulationShown(*first, (), (said,)))  # type: ignore[arg-type]
+    return Taken(batch, shown)
+
+
+def test_studies_are_compared_condition_by_condition() -> None:
+    """Each answer is paired with that of the same entity in the same condition."""
+    both: dict[str, Any] = {"factors": {"x": {"a": "A", "b": "B"}}, "within": ["x"]}
+    first = studied(lambda name, at: 2 + at % 2 + (name == "b"), **both)
+    second = studied(lambda name, at: 2 + (name == "b"), **both)
+    question = only(contrast(first, second))
+    assert (question.pairing, question.pairs, question.answers) == ("simulation", 24, (24, 24))
+    assert question.gaps[0].difference.value == 0.5
+    alone = studied(lambda name, at: 2 if name == "a" else None, **both)
+    assert only(contrast(first, alone)).pairs == 12, "those of the other condition have no partner"
+
+
+def test_options_that_factors_word_are_the_same_in_both_studies() -> None:
+    vote = {"id": "sure", "text": "Who?", "type": "choice", "options": ["{who}", "nobody"]}
+    names = {"factors": {"who": {"ann": "Ann", "bob": "Bob"}}, "questions": [vote]}
+    first = studied(lambda name, at: name.title(), **names)
+    second = studied(lambda name, at: name.title() if at < 6 else "nobody", **names)
+    gaps = only(contrast(first, second)).gaps
+    assert [(each.option, each.one, each.other) for each in gaps] == [("{who}", 1, 0.5), ("nobody", 0, 0.5)]
+
+
+def test_numbers_are_compared_if_their_bounds_are_the_same() -> None:
+    number = {"id": "sure", "text": "How many?", "type": "number", "min": 0}
+    first = studied(lambda name, at: at + 0.5, questions=[number])
+    second = studied(lambda name, at: at, questions=[number])
+    assert only(contrast(first, second)).gaps[0].difference.value == 0.5
+    with pytest.raises(SettingsError, match="sure: its scale differs"):
+        contrast(first, studied(lambda name, at: at, questions=[{**number, "min": 1}]))

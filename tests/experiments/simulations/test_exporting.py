@@ -122,7 +122,7 @@ def test_one_row_for_each_line(place: Place) -> None:
     first, second = place.csv("lines")
     assert list(first) == [
         *("simulation_id", "sequence_number", "round", "turn", "entity_id", "name"),
-        *("speech", "thought", "cut", "overrun"),
+        *("speech", "thought", "cut", "overrun", "group"),
     ]
     assert (first["speech"], first["thought"]) == ("'" + NASTY, "'@thought")
     assert (first["cut"], first["overrun"], second["cut"]) == ("true", "false", "false")
@@ -134,7 +134,7 @@ def test_answers_come_with_the_attributes_of_those_who_gave_them(place: Place) -
     assert list(rows[0]) == [
         *("simulation_id", "sequence_number", "interaction_type", "entity_id", "name", "other_ids", "others"),
         *("attribute.age", "attribute.job", "attribute.rich", "attribute.town", "attribute.mood"),
-        *("question", "before", "value", "problem"),
+        *("question", "before", "value", "problem", "missing"),
     ]
     own = {entity.id: entity.attributes for entity in BATCH.entities}
     for row in rows:

@@ -266,7 +266,7 @@ READ = {
 
 @pytest.mark.parametrize(("text", "values", "wrong"), READ.values(), ids=READ)
 def test_answers_are_read(text: str, values: dict[str, object], wrong: set[str]) -> None:
-    found, problems = read_answers(text, SHEET.questions)
+    found, problems = read_answers(Reply(text), SHEET.questions)
     assert found == values
     assert set(problems) == wrong
 
@@ -292,8 +292,8 @@ def test_who_is_asked_ahead_of_the_talk_does_not_know_with_whom_it_will_be() -> 
 
 def test_a_problem_does_not_repeat_all_of_a_long_answer() -> None:
     long = "x" * 100_000
-    _, problems = read_answers(f'{{"keep": "{long}", "like": "{long}", "why": "x"}}', SHEET.questions)
-    assert max(len(problem) for problem in problems.values()) < 500
+    _, problems = read_answers(Reply(f'{{"keep": "{long}", "like": "{long}", "why": "x"}}'), SHEET.questions)
+    assert max(len(problem) for _, problem in problems.values()) < 500
 
 
 def test_a_talk_can_be_continued() -> None:

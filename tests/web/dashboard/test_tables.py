@@ -91,7 +91,10 @@ def test_an_entity_its_form_and_its_type(api: Api) -> None:
     assert 'data-send="PUT /api/entities/human-7-1"' in form
     assert f'name="attributes.age" step="1" value="{entity["attributes"]["age"]}"' in form
     assert 'data-send="POST /api/entities"' in shown(api, "/new-entity?entity_type_id=human")
-    assert "18 to 90" in shown(api, "/entity-types/human")
+    type_page = shown(api, "/entity-types/human")
+    assert "18 to 90" in type_page
+    assert "Depends on age, education." in type_page
+    assert "Source: Round figures chosen for variety" in type_page
     assert "&#34;dimensions&#34;" in shown(api, "/entity-types/human/edit")
     assert "no entity" in shown(api, "/entities/nobody", 404)
     assert "no entity type" in shown(api, "/entity-types/nothing", 404)

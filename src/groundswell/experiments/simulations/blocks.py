@@ -14,10 +14,11 @@ from groundswell.experiments.simulations import drawings
 from groundswell.experiments.simulations.analysis import Analysis, LineFigures
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
-from groundswell.experiments.simulations.data import Study
+from groundswell.experiments.simulations.data import BatchData
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.gaps import DimensionGap, Gap
 from groundswell.experiments.simulations.grouping import DimensionFigures, GroupFigures, GroupOption
+from groundswell.experiments.simulations.planned import ContrastFigures
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.simulation import distinct_names
 from groundswell.experiments.simulations.tabulation import Asked, OptionFigures, QuestionFigures, ScaleFigures
@@ -53,19 +54,21 @@ ALLOWS = "Intervals account for entities that answer in several simulations, and
 CHANGES = " A change includes only entities that answered both times, so it can differ from that of the columns."
 
 
-def blocks(study: Study) -> Iterator[Block]:
+def blocks(study: BatchData) -> Iterator[Block]:
     """The report of a batch or of a single simulation."""
     analysis = study.analysis
     if isinstance(analysis, Conversation):
         yield Text(id="findings", lines=[_conversation(study, analysis)], brief=True)
         yield run_figures([study.summary])
+    elif analysis.conditions:
+        yield from study_blocks(study, analysis)
     else:
         yield from batch_blocks(study, analysis)
     yield transcripts_block(study)
     yield from run_blocks(study)
 
 
-def batch_blocks(study: Study, analysis: Analysis) -> Iterator[Block]:
+def batch_blocks(study: BatchData, analysis: Analysis) -> Iterator[Block]:
     """The results of a batch."""
     questions, level = analysis.questions if analysis.simulations.usable else [], analysis.level
     first, more = ([line for each in part for line in findings(each, level)] for part in _parted(questions))
@@ -81,9 +84,250 @@ def batch_blocks(study: Study, analysis: Analysis) -> Iterator[Block]:
         yield scales_table(scales, level)
     for at, question in enumerate(questions):
         yield from question_blocks(question, level, brief=at < MOST_QUESTIONS)
+    yield from score_blocks(analysis)
     yield from attribute_tables(questions, level)
     if analysis.simulations.usable:
         yield entities_table(analysis)
+
+
+def study_blocks(study: BatchData, analysis: Analysis) -> Iterator[Block]:
+    """The results of a study: contrasts, every condition, and breakdowns by pre-registered attributes."""
+    level, questions = analysis.level, {each.id: each for each in analysis.questions}
+    contrasts = [each for each in analysis.contrasts if each.difference.value is not None]
+    shown = contrasts if analysis.contrasts and analysis.contrasts[0].planned else contrasts[:MOST_CONTRASTS]
+    lines = [*study_headlines(analysis), *(contrast_finding(each, analysis) for each in shown)]
+    yield Text(id="findings", lines=lines, brief=True)
+    yield key_figures(study, analysis)
+    for numeric in (False, True):
+        some = [each for each in analysis.contrasts if (questions[each.question].scale is not None) == numeric]
+        if some:
+            yield contrasts_table(some, level, numeric=numeric)
+    for each in analysis.questions:
+        if each.scale is not None or each.options:
+            yield conditions_table(each, analysis)
+        if each.free is not None:
+            yield from question_blocks(each, level, brief=False)
+    for each in analysis.questions:
+        for found in [one for one in each.dimensions if one.groups]:
+            yield by_group(each, found, level, id_=f"{each.id}-by-{found.name}", brief=False)
+    yield from score_blocks(analysis)
+    if analysis.power:
+        yield power_table(analysis)
+    yield missing_table(analysis)
+
+
+def study_headlines(analysis: Analysis) -> Iterator[str]:
+    """How many simulations are usable, in how many conditions."""
+    found = analysis.simulations
+    entities = f"{len(analysis.entities):,} entities"
+    yield (
+        f"{found.usable:,} of {numbers.plural(found.planned, 'simulation')} "
+        f"{'is' if found.usable == 1 else 'are'} usable: {entities} in {len(analysis.conditions)} conditions."
+    )
+    if found.usable < found.planned:
+        least = min(analysis.conditions, key=lambda each: each.simulations.usable / each.simulations.planned)
+        counts = least.simulations
+        yield (f"Not usable: {_unusable(analysis)}. Fewest in {least.name}: {counts.usable:,} of {counts.planned:,}.")
+    if analysis.lines.count:
+        yield _lines(analysis.lines).replace("The conversations have", "The entities spoke", 1)
+
+
+def contrast_finding(found: ContrastFigures, analysis: Analysis) -> str:
+    """A contrast in one sentence."""
+    shares, level = found.option is not None, analysis.level
+    value = in_points(found.difference) if shares else found.difference
+    shown = with_interval(value, level, "change.1" if shares else "change")
+    unit = " percentage points" if shares else ""
+    what = f"{found.question} ‘{found.option}’" if shares else f"mean {found.question}"
+    what = f"change in {what}" if found.change else what
+    worded = numbers.percent if shares and not found.change else numbers.number
+    parts = ", ".join(f"{worded(value)} in {name}" for name, value in found.values.items())
+    if found.p is None or found.p_holm is None:
+        tested = f"no test: {found.reason}"
+    else:
+        among = len([each for each in analysis.contrasts if each.planned == found.planned and each.p is not None])
+        tests = numbers.plural(among, "test")
+        tested = f"{numbers.p_equals(found.p)}; Holm-adjusted {numbers.p_equals(found.p_holm)}, {tests}"
+    begin = f"{found.name}" if found.planned else f"Exploratory, {found.name}"
+    verdict = "" if _differs(found.p_holm) else "no significant difference in "
+    return f"{begin}: {verdict}{what}: {shown.replace(' (', f'{unit} (', 1)}; {parts} ({tested})."
+
+
+def contrasts_table(found: Sequence[ContrastFigures], level: float, *, numeric: bool) -> Table:
+    """The contrasts of questions of one kind, with a figure."""
+    planned = found[0].planned
+    kind: Kind = "change" if numeric else "share_change"
+    table = Table(
+        id="contrasts-numeric" if numeric else "contrasts",
+        title=f"{'Planned' if planned else 'Exploratory'} contrasts{' of means' if numeric else ' of shares'}",
+        part="findings",
+        brief=True,
+        columns={
+            **{"contrast": "text", "question": "text"},
+            **({} if numeric else {"option": "text"}),
+            **{"difference": kind, "p": "p", "p, Holm": "p", "answers": "count", "entities": "count"},
+        },
+        rows=[
+            (
+                *(each.name, f"{each.question}{' (change)' if each.change else ''}"),
+                *(() if numeric else (each.option,)),
+                *(cell(each.difference), each.p, each.p_holm, each.difference.n, each.difference.entities),
+            )
+            for each in found
+        ],
+        caption=f"Differences between conditions, with {level:.0%} intervals. p-values are adjusted (Holm) for all "
+        f"{'planned' if planned else 'exploratory'} contrasts. {ALLOWS}{_why_none(each.difference for each in found)}",
+    )
+    groups = [
+        Group(name_of(each.name, 34), [drawings.mean_point(value)])
+        for each in found
+        if (value := each.difference if numeric else in_points(each.difference)).value is not None
+    ]
+    if not groups or len(groups) > MOST_DRAWN:
+        return table
+    height = forest_height(groups)
+    label = f"difference{'' if numeric else ' in percentage points'}, with {level:.0%} intervals"
+    return table.drawn((WIDTH, height), partial(drawings.differences, groups=groups, height=height, label=label))
+
+
+def conditions_table(question: QuestionFigures, analysis: Analysis) -> Table:
+    """The answers to a question in every condition."""
+    level, scale = analysis.level, question.scale is not None
+    contrasted = [each.option for each in analysis.contrasts if each.question == question.id and each.option]
+    drawn = next(iter(contrasted), question.options[0].option if question.options else None)
+    by_name = {each.name: {one.id: one for one in each.questions} for each in analysis.conditions}
+    values: dict[str, Kind] = {"mean": "number", "sd": "number"} if scale else {"option": "text", "share": "share"}
+    others: dict[str, Kind] = {"answers": "count", **values}
+    factors = [f"factor {each}" if each in others else each for each in analysis.conditions[0].levels]
+    rows: list[tuple[Cell, ...]] = []
+    groups = []
+    for condition in analysis.conditions:
+        found, levels = by_name[condition.name][question.id], tuple(condition.levels.values())
+        if found.scale is not None:
+            rows.append((*levels, found.after.answered, cell(found.scale.mean), found.scale.sd))
+            if found.scale.mean.value is not None:
+                note = f"n {found.after.answered:,}"
+                groups.append(Group(name_of(condition.name), [drawings.mean_point(found.scale.mean, note)]))
+        for option in found.options:
+            rows.append((*levels, found.after.answered, option.option, _share(option.share, option.count)))
+        first = next((each for each in found.options if each.option == drawn), None)
+        if first is not None and first.share.value is not None:
+            note = f"{first.count:,}/{first.share.n:,}"
+            groups.append(Group(name_of(condition.name), [drawings.share_point(first.share, note)]))
+    table = Table(
+        id=f"conditions-{question.id}",
+        title=f"{question.id} by condition",
+        columns={**dict.fromkeys(factors, "text"), **others},
+        rows=rows,
+        caption=f"{clipped(question.text, MOST_TEXT)} Answers in each condition, with {level:.0%} intervals. {ALLOWS}"
+        f"{'' if scale or not groups else f' The figure shows ‘{drawn}’.'}",
+    )
+    if not groups or len(groups) > MOST_DRAWN:
+        return table
+    height = forest_height(groups)
+    if question.scale is not None:
+        label, ends = (
+            f"mean ({_ends(question.scale)}), with {level:.0%} intervals",
+            (question.scale.low, question.scale.high),
+        )
+        draw = partial(drawings.means, groups=groups, height=height, label=label, ends=ends, twice=False)
+        return table.drawn((WIDTH, height), draw)
+    label = f"share of answers, with {level:.0%} intervals"
+    return table.drawn(
+        (WIDTH, height), partial(drawings.shares, groups=groups, height=height, label=label, twice=False)
+    )
+
+
+def score_blocks(analysis: Analysis) -> Iterator[Block]:
+    """How far judges agree, and what they said of lines turn by turn."""
+    if analysis.agreement:
+        yield Table(
+            id="agreement",
+            title="Agreement of judges",
+            columns={"measure": "text", "judges": "count", "units": "count", "alpha": "number"},
+            rows=[
+                (
+                    each.measure if each.option is None else f"{each.measure}: {each.option}",
+                    each.judges,
+                    each.units,
+                    None if each.alpha is None else Estimate(each.alpha, each.low, each.high),
+                )
+                for each in analysis.agreement
+            ],
+            caption=f"Krippendorff's alpha, with {analysis.level:.0%} intervals from a bootstrap of conversations. 1 "
+            "is perfect agreement, 0 what chance gives. Labels are nominal, numbers are interval. Below 0.667, results "
+            "that rest on a measure are tentative at best (Krippendorff).",
+        )
+    if analysis.over_time:
+        many = len({each.condition for each in analysis.over_time}) > 1
+        table = Table(
+            id="over-time",
+            title="Scores of lines, turn by turn",
+            columns={
+                **({"condition": "text"} if many else {}),
+                **{"measure": "text", "turn": "count", "lines": "count", "mean": "number"},
+            },
+            rows=[
+                (*((each.condition,) if many else ()), each.measure, each.turn, each.mean.n, cell(each.mean))
+                for each in analysis.over_time
+            ],
+            caption=f"Means of lines, with {analysis.level:.0%} intervals. The mean of a label is its share. {ALLOWS}",
+        )
+        groups = [
+            Group(name_of(f"{each.condition or each.measure}, turn {each.turn}", 34), [drawings.mean_point(each.mean)])
+            for each in analysis.over_time
+            if each.mean.value is not None and each.measure == analysis.over_time[0].measure
+        ]
+        if not groups or len(groups) > MOST_DRAWN:
+            yield table
+            return
+        height = forest_height(groups)
+        label = f"{analysis.over_time[0].measure}, with {analysis.level:.0%} intervals"
+        yield table.drawn((WIDTH, height), partial(drawings.differences, groups=groups, height=height, label=label))
+
+
+def power_table(analysis: Analysis) -> Table:
+    """The power that was announced before the study ran."""
+    return Table(
+        id="power",
+        title="Power before the study",
+        columns={
+            "contrast": "text",
+            "entities per group": "count",
+            "expected": "number",
+            "power": "share",
+            "found with 80%": "number",
+            "assumed": "text",
+        },
+        rows=[
+            (each.contrast, each.entities, each.effect, each.power, each.detectable, each.assumed)
+            for each in analysis.power
+        ],
+        caption=f"Computed from the settings before any request was sent, for tests at "
+        f"{analysis.power[0].alpha:.3g} (5% divided by the number of contrasts).",
+    )
+
+
+def missing_table(analysis: Analysis) -> Table:
+    """Missing answers by question and kind."""
+    kinds = list(dict.fromkeys(kind for each in analysis.questions for kind in each.missing))
+    return Table(
+        id="missing",
+        title="Missing answers",
+        columns={"question": "text", "asked": "count", "answered": "count", **dict.fromkeys(kinds, "count")},
+        rows=[
+            (each.id, each.after.asked, each.after.answered, *(each.missing.get(kind, 0) for kind in kinds))
+            for each in analysis.questions
+        ],
+        caption="Declined: the entity used its right not to answer. Refused: the model did not answer at all. "
+        "Malformed: no valid answer after a second request. Failed: the request failed. Skipped: not asked, because of "
+        "earlier answers.",
+        folded=True,
+    )
+
+
+MOST_CONTRASTS = 10
+"""Number of exploratory contrasts in the findings."""
 
 
 def _parted(questions: Sequence[QuestionFigures]) -> tuple[Sequence[QuestionFigures], Sequence[QuestionFigures]]:
@@ -147,7 +391,7 @@ def findings(question: QuestionFigures, level: float) -> Iterator[str]:
     if question.scale is not None:
         scale = question.scale
         mean = with_interval(scale.mean, level)
-        yield f"{head}: mean {mean} on a scale from {scale.low} to {scale.high}; {answered}."
+        yield f"{head}: mean {mean}{_on_a_scale(scale)}; {answered}."
         if scale.before is not None and scale.change is not None:
             yield _scale_change(question.id, scale.before, scale.change, level)
     elif question.free is not None:
@@ -158,6 +402,12 @@ def findings(question: QuestionFigures, level: float) -> Iterator[str]:
         if question.before is not None:
             yield _share_changes(question, level)
     yield from _group_lines(question)
+
+
+def _on_a_scale(scale: ScaleFigures) -> str:
+    if not scale.steps:
+        return "" if scale.median is None else f", median {numbers.number(scale.median)}"
+    return f" on a scale from {scale.low:g} to {scale.high:g}"
 
 
 def _answered(asked: Asked) -> str:
@@ -280,26 +530,32 @@ def _widest(question: QuestionFigures, found: DimensionFigures) -> str:
     return f"{what} {worded(low)} for {least}, {worded(high)} for {most}"
 
 
-def _conversation(study: Study, found: Conversation) -> str:
+def _conversation(study: BatchData, found: Conversation) -> str:
     if not found.lines:
         return "The conversation is missing."
     turns = numbers.plural(found.turns, "turn")
     return f"{numbers.plural(found.lines, 'line')} added; the conversation now has {turns}."
 
 
-def key_figures(study: Study, analysis: Analysis) -> KeyFigures:
+def key_figures(study: BatchData, analysis: Analysis) -> KeyFigures:
     """The key figures of a batch."""
     found, lines, spent = analysis.simulations, analysis.lines, whole_cost([study.summary])
     asked, answered = (sum(getattr(each.after, name) for each in analysis.questions) for name in ("asked", "answered"))
     unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
     words = "" if lines.words_per_line is None else f"{lines.words_per_line:.1f} words on average"
+    talked, conditions = lines.count > 0, len(analysis.conditions)
     answers = [KeyFigure(f"{answered:,}", "answers after the conversation", f"of {asked:,} requested")] if asked else []
+    if answers and conditions and not talked:
+        answers = [KeyFigure(f"{answered:,}", "answers", f"of {asked:,} requested")]
+    groups = KeyFigure(f"{analysis.met:,}", "combinations", f"of {_counted(analysis.combinations)} possible")
+    if conditions:
+        groups = KeyFigure(f"{conditions:,}", "conditions", f"{len(analysis.entities):,} entities")
     return KeyFigures(
         id="key-figures",
         figures=[
             KeyFigure(f"{found.usable:,}", "usable simulations", f"of {found.planned:,} planned"),
-            KeyFigure(f"{analysis.met:,}", "combinations", f"of {_counted(analysis.combinations)} possible"),
-            KeyFigure(f"{lines.count:,}", "lines", words),
+            groups,
+            *([KeyFigure(f"{lines.count:,}", "lines", words)] if talked or not conditions else []),
             *answers,
             KeyFigure(cost(spent.usd, 0), "cost", unknown),
             KeyFigure(duration(study.summary.seconds), "time", f"{study.summary.asks.sent:,} requests sent"),
@@ -366,7 +622,7 @@ def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], leve
         },
         rows=[
             (
-                *(question.id, f"{scale.low} to {scale.high}", question.after.answered, cell(scale.mean), scale.sd),
+                *(question.id, _ends(scale), question.after.answered, cell(scale.mean), scale.sd),
                 *((cell(scale.before), cell(scale.change)) if twice else ()),
             )
             for question, scale in questions
@@ -374,6 +630,10 @@ def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], leve
         caption=f"Means of the answers after the conversation, with {level:.0%} intervals. sd is the standard "
         f"deviation of single answers.{_twice(twice)} {ALLOWS}{_why_none(scale.mean for _, scale in questions)}",
     )
+
+
+def _ends(scale: ScaleFigures) -> str:
+    return f"{scale.low:g} to {scale.high:g}" if scale.low is not None and scale.high is not None else "number"
 
 
 def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> Iterator[Block]:
@@ -390,7 +650,12 @@ def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> 
         return
     if not question.after.answered:
         return
-    yield options_figure(question, level) if question.scale is None else steps_figure(question, question.scale, level)
+    if question.scale is None:
+        yield options_figure(question, level)
+    elif question.scale.steps:
+        yield steps_figure(question, question.scale, level)
+    if question.ranks:
+        yield ranks_table(question, level)
     for found in [each for each in question.dimensions if not each.exploratory and each.groups]:
         yield by_group(question, found, level, id_=f"{question.id}-by-{found.name}", brief=brief)
 
@@ -433,6 +698,23 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
     )
 
 
+def ranks_table(question: QuestionFigures, level: float) -> Table:
+    """The mean rank of each option of a ranking."""
+    ranks, twice = sorted(question.ranks, key=lambda each: each.mean.value or 0), question.before is not None
+    return Table(
+        id=f"ranks-{question.id}",
+        title=f"{question.id}: mean ranks",
+        columns={
+            **{"option": "text", "mean rank": "number"},
+            **({"before": "number", "change": "change"} if twice else {}),
+        },
+        rows=[
+            (each.option, cell(each.mean), *((cell(each.before), cell(each.change)) if twice else ())) for each in ranks
+        ],
+        caption=f"1 is first. {level:.0%} intervals.{_twice(twice)} {ALLOWS}{_why_none(each.mean for each in ranks)}",
+    )
+
+
 def _answers(asked: Asked) -> str:
     return f"{asked.answered:,} answers (of {asked.asked:,} requested)"
 
@@ -447,14 +729,14 @@ def steps_figure(question: QuestionFigures, scale: ScaleFigures, level: float) -
     rows += [(f"answered {each.step}", each.count, each.count / whole, None) for each in scale.steps]
     return Figure(
         id=f"question-{question.id}",
-        title=f"{question.id}: mean {numbers.number(scale.mean.value)} on a scale from {scale.low} to {scale.high}",
+        title=f"{question.id}: mean {numbers.number(scale.mean.value)} on a scale from {scale.low:g} to {scale.high:g}",
         columns={"": "text", "answers": "count", "share": "share", "value": "number"},
         rows=rows,
         caption=f"{clipped(question.text, MOST_TEXT)} Bars: the share of {_answers(question.after)} that chose each "
         f"step after the conversation. Above: the mean with its {level:.0%} interval."
         f"{_twice(scale.before is not None)} {ALLOWS}{_why_none([scale.mean])}",
         size=(WIDTH, drawings.STEPS_HEIGHT),
-        draw=partial(drawings.steps, scale=scale, label=f"answer, from {scale.low} to {scale.high}"),
+        draw=partial(drawings.steps, scale=scale, label=f"answer, from {scale.low:g} to {scale.high:g}"),
     )
 
 
@@ -487,7 +769,7 @@ def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *
         return table.drawn(
             (WIDTH, height), partial(drawings.shares, groups=groups, height=height, label=label, twice=False)
         )
-    label = f"mean on a scale from {scale.low} to {scale.high}, with {level:.0%} intervals"
+    label = f"mean ({_ends(scale)}), with {level:.0%} intervals"
     ends = (scale.low, scale.high)
     draw = partial(drawings.means, groups=groups, height=height, label=label, ends=ends, twice=twice)
     return table.drawn((WIDTH, height), draw)
@@ -605,7 +887,7 @@ def entities_table(analysis: Analysis) -> Table:
     )
 
 
-def run_blocks(study: Study) -> Iterator[Block]:
+def run_blocks(study: BatchData) -> Iterator[Block]:
     """Settings, context, questionnaire and prompts."""
     yield from about_run([study.summary], [study.record], study.held, _settings(study))
     settings = study.settings
@@ -628,7 +910,7 @@ def run_blocks(study: Study) -> Iterator[Block]:
         yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
 
 
-def _settings(study: Study) -> Iterator[tuple[str, str]]:
+def _settings(study: BatchData) -> Iterator[tuple[str, str]]:
     settings, rules, analysis = study.settings, study.rules, study.analysis
     if isinstance(settings, Batch):
         yield "entities", f"{len(settings.entities):,}, {settings.interaction_size:,} per simulation"
@@ -650,30 +932,42 @@ def _settings(study: Study) -> Iterator[tuple[str, str]]:
     yield "prompts", f"{analysis.prompts} (hash; do not compare batches with different prompts)"
 
 
-def questionnaire_table(study: Study) -> Table:
+def questionnaire_table(study: BatchData) -> Table:
     """The questions."""
     sheet = study.rules.questionnaire
-    assert sheet is not None
+    if sheet is None:
+        return Table(
+            id="questionnaire",
+            title="Scores",
+            part="run",
+            columns={"id": "text", "measure": "text"},
+            rows=[(each.id, each.text) for each in study.questions],
+            caption="What judges scored.",
+        )
     when = "before and after the conversation" if sheet.before else "after the conversation"
+    when = when if study.rules.n_turns else "in random order" if sheet.shuffle_questions else "in this order"
     order = "Each entity got the options in random order." if sheet.shuffle else "Options were shown in this order."
     return Table(
         id="questionnaire",
         title="Questionnaire",
         part="run",
         columns={"id": "text", "question": "text", "type": "text", "answers": "text"},
-        rows=[(each.id, each.text, each.type, _possible(each)) for each in sheet.questions],
+        rows=[(each.id, each.text, each.type, _possible(each)) for each in study.questions],
         caption=f"Asked of every entity {when}. {order}",
     )
 
 
 def _possible(question: Question) -> str:
-    if question.type == "scale":
+    if question.is_scale:
         ends = (question.low, question.low_label), (question.high, question.high_label)
         return " to ".join(f"{step} ({label})" if label else str(step) for step, label in ends)
+    if question.type == "number":
+        bounds = [f"{word} {end:g}" for word, end in (("from", question.min), ("to", question.max)) if end is not None]
+        return " ".join(["a number", *bounds])
     return " | ".join(question.options) or "in their own words"
 
 
-def _prompts(study: Study) -> Iterator[Passage]:
+def _prompts(study: BatchData) -> Iterator[Passage]:
     """The prompts of the first simulation, as far as the current program still sends them."""
     first = next(study.simulations(), None)
     if first is None:
@@ -754,7 +1048,7 @@ def _gap_columns(
     question: QuestionGap, found: Contrast, last: Sequence[str], first: Sequence[tuple[str, Kind]] = ()
 ) -> dict[str, Kind]:
     """The columns of a table of differences. Batches and attributes may have the same name."""
-    scale = question.type == "scale"
+    scale = question.type in ("scale", "number")
     value, change = ("number", "change") if scale else ("share", "share_change")
     columns = [*first, *([] if scale else [("option", "text")]), (found.one, value), (found.other, value)]
     columns += [(name, change) for name in (f"difference ({found.level:.0%} interval)", *last)]

@@ -21,8 +21,9 @@ from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import divided
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.gaps import LEVEL, Compared, DimensionGap, Gap, Pairing, Sides, paired_by
-from groundswell.experiments.simulations.questions import Kind, Question
-from groundswell.experiments.simulations.sheets import NO_ANSWER
+from groundswell.experiments.simulations.questions import Kind, Question, Value, aligned
+from groundswell.experiments.simulations.sheets import NO_ANSWER, Codes
+from groundswell.experiments.simulations.simulation import Rules
 from groundswell.stats.clusters import rows
 from groundswell.stats.compare import holm
 
@@ -75,16 +76,18 @@ class Contrast(msgspec.Struct, frozen=True):
 
 
 class Taken(NamedTuple):
-    """A batch and its simulations."""
+    """A batch, or one condition of a study, and its simulations."""
 
     batch: Batch
     simulations: Iterable[SimulationShown]
+    name: str = ""
+    """The default is the name of the batch."""
 
 
 def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
     """Compare two batches, also by the attributes that either was run with `--by`."""
     sheets = [each.batch.rules.questionnaire for each in (one, other)]
-    asked = [{} if sheet is None else {each.id: each for each in sheet.questions} for sheet in sheets]
+    asked = [_items_of(each.batch.rules) for each in (one, other)]
     shared, left_out = _shared(*asked)
     if not shared:
         raise SettingsError(_nothing_shared(left_out))
@@ -94,8 +97,8 @@ def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
     people = [{(each.id, each.name): each for each in taken.batch.entities} for taken in (one, other)]
     common = people[0].keys() & people[1].keys()
     return Contrast(
-        one=one.batch.name,
-        other=other.batch.name,
+        one=one.name or one.batch.name,
+        other=other.name or other.batch.name,
         entities=(len(people[0]), len(people[1])),
         common=len(common),
         altered=sum(people[0][each] != people[1][each] for each in common),
@@ -128,7 +131,7 @@ def _shared(one: dict[str, Question], other: dict[str, Question]) -> tuple[dict[
             left_out[id_] = "free text cannot be compared" if there.type == question.type else "its type differs"
         elif set(question.options) != set(there.options):
             left_out[id_] = "its options differ"
-        elif question.type == "scale" and (question.low, question.high) != (there.low, there.high):
+        elif any(getattr(question, name) != getattr(there, name) for name in ("low", "high", "min", "max")):
             left_out[id_] = "its scale differs"
         else:
             shared[id_] = question
@@ -158,6 +161,10 @@ class Ground:
         self.people: list[Entity] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._companies: dict[tuple[int, ...], int] = {}
+        self._occasions: dict[tuple[str, int], int] = {}
+        """Conditions with replicates: a company meets once in each."""
+        self.codes: dict[str, Codes] = {}
+        """Numbers for the answers to each question."""
 
     @property
     def companies(self) -> list[tuple[int, ...]]:
@@ -165,26 +172,33 @@ class Ground:
         return list(self._companies)
 
     def gathered(self, taken: Taken, questions: dict[str, Question]) -> dict[str, Ints]:
-        """The answers to each question, one row each: entity, company, replicate, answer before and after."""
+        """The answers to each question, one row each: entity, company, occasion, answer before and after."""
         import numpy as np
 
         own = {entity.id: self._person(entity) for entity in taken.batch.entities}
-        codes = {id_: {value: at for at, value in enumerate(_values(each))} for id_, each in questions.items()}
+        common = _items_of(taken.batch.rules)
+        items = {each.name: _items_of(each.rules) for each in taken.batch.conditions} or {"": common}
+        for id_, question in questions.items():
+            self.codes.setdefault(id_, Codes(question))
         tables = {id_: array("q") for id_ in questions}
         for shown in taken.simulations:
             if shown.status != "completed":
                 continue
-            members = tuple(sorted(own[each] for each in shown.entity_ids))
+            there = [each for each in shown.entity_ids if each in own]  # own participants are not compared
+            members = tuple(sorted(own[each] for each in there))
             company = self._companies.setdefault(members, len(self._companies))
-            given: dict[tuple[str, str, bool], str | int] = {}
+            condition = shown.metadata.get("condition", "") if taken.batch.conditions else ""
+            occasion = self._occasions.setdefault((condition, shown.metadata["replicate"]), len(self._occasions))
+            given: dict[tuple[str, str, bool], Value] = {}
             for answer in shown.answers:
-                if answer.value is not None:
-                    given.setdefault((answer.question, answer.entity_id, answer.before), answer.value)
+                asked = items[condition].get(answer.question)
+                if answer.value is not None and asked is not None and answer.question in questions:
+                    value = aligned(answer.value, asked, common[answer.question])
+                    given.setdefault((answer.question, answer.entity_id, answer.before), value)
             for id_, table in tables.items():
-                for entity in shown.entity_ids:
-                    said = (given.get((id_, entity, before)) for before in (True, False))
-                    coded = (NO_ANSWER if each is None else codes[id_].get(each, NO_ANSWER) for each in said)
-                    table.extend((own[entity], company, shown.metadata["replicate"], *coded))
+                for entity in there:
+                    coded = (self.codes[id_].of(given.get((id_, entity, before))) for before in (True, False))
+                    table.extend((own[entity], company, occasion, *coded))
         return {id_: np.array(table, dtype=np.int64).reshape(-1, 5) for id_, table in tables.items()}
 
     def _person(self, entity: Entity) -> int:
@@ -194,8 +208,9 @@ class Ground:
         return number
 
 
-def _values(question: Question) -> Sequence[str | int]:
-    return range(question.low, question.high + 1) if question.type == "scale" else question.options
+def _items_of(rules: Rules) -> dict[str, Question]:
+    """The questions by id."""
+    return {} if rules.questionnaire is None else {each.id: each for each in rules.questionnaire.items}
 
 
 class _Field(NamedTuple):
@@ -214,7 +229,8 @@ class _Field(NamedTuple):
         sides = Sides(found, first, table[:, 2], table[:, 3], table[:, 4])
         answered = sides.among(sides.after != NO_ANSWER)
         pairing, pairs = paired_by(answered)
-        compared, who = Compared(question, sides, pairing, self.twice), answered.rows.who
+        values = self.ground.codes[question.id].values
+        compared, who = Compared(question, values, sides, pairing, self.twice), answered.rows.who
         people = self.ground.people
         return QuestionGap(
             id=question.id,

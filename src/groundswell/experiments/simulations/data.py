@@ -11,24 +11,28 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.experiments.report import DataTable
 from groundswell.experiments.simulations.analysis import Analysis
-from groundswell.experiments.simulations.batch import Batch, Single
+from groundswell.experiments.simulations.batch import Batch, Condition, Single
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.exporting import ATTRIBUTE, Table, source_of
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.reading import Readings, SimulationShown
+from groundswell.experiments.simulations.seats import own_participants
 from groundswell.experiments.simulations.simulation import Rules
 from groundswell.store.journal import Store
-from groundswell.store.tables import Columns, Row
+from groundswell.store.tables import Columns, Kind, Row
 
+FACTOR = "factor."
 MORE: dict[Table, Columns] = {
     "simulations": {"condition": "text"},
     "lines": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
-    "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
+    "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int", "question_type": "text"},
+    "scores": {"condition": "text"},
 }
 """Columns in addition to those of the API export, so that tables of several batches can be concatenated."""
 MEANING = {
-    "condition": "name of the batch",
+    "condition": "condition of the study; for a batch, its name",
+    "question_type": "choice, multi, ranking, scale, number or text; the rows of a matrix are choices or scales",
     "model": "model that wrote the line or gave the answer",
     "replicate": "number of the replicate of this combination, from 1",
     "seat": "speaking position of the entity, from 1",
@@ -56,17 +60,22 @@ MEANING = {
     "thought": "private thought, not shown to the other entities",
     "cut": "whether the line was cut off at --reply-tokens",
     "overrun": "whether the model also wrote lines for other entities, which were removed",
+    "group": "number of the group in its round, with --partners; else 0",
     "other_ids": "ids of the other entities",
     "others": "names of the other entities in the conversation",
-    "question": "id of the question",
+    "judge": "model that judged",
+    "measure": "id of the measure",
+    "line": "number of the line, from 1, for measures of lines",
+    "question": "id of the question, or of the number that judges gave",
     "before": "true if asked before the conversation, false if after",
     "value": "answer; empty if missing",
     "problem": "why the answer is missing",
+    "missing": "declined, refused, malformed, failed or skipped, if the answer is missing",
 }
 
 
 @dataclass(frozen=True)
-class Study:
+class BatchData:
     """The data behind the report of a batch or of a single simulation."""
 
     held: Store
@@ -79,7 +88,10 @@ class Study:
     def entities(self) -> tuple[Entity, ...]:
         """All entities."""
         settings = self.settings
-        return settings.entities if isinstance(settings, Batch) else settings.simulation.entities
+        if not isinstance(settings, Batch):
+            return settings.simulation.entities
+        seats = [settings.seats, *(each.seats for each in settings.conditions)]
+        return (*settings.entities, *own_participants(seats))
 
     @property
     def rules(self) -> Rules:
@@ -89,9 +101,8 @@ class Study:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions; empty without a questionnaire."""
-        sheet = self.rules.questionnaire
-        return () if sheet is None else sheet.questions
+        """The questions, and the numbers that judges give."""
+        return self.rules.questions
 
     def simulations(self) -> Iterator[tuple[str, SimulationShown]]:
         """The simulations that have started, each with the key of its trial, read from the store."""
@@ -102,27 +113,47 @@ class Study:
         return Readings(self.held).of_trial(self.record, key)
 
 
-def data_tables(study: Study) -> Iterator[DataTable]:
+def data_tables(study: BatchData) -> Iterator[DataTable]:
     """The tables written with the report: simulations, lines and, with a questionnaire, answers."""
     for name in get_args(Table):
-        if name != "answers" or study.rules.questionnaire is not None:
-            columns = {**MORE[name], **source_of(study.record, name).columns}
-            attributes = {each: "attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
-            yield DataTable(name, columns, partial(_rows, study, name), MEANING | attributes)
+        there = {"answers": bool(study.questions), "scores": study.rules.scoring is not None}
+        if there.get(name, True):
+            factors: dict[str, Kind] = dict.fromkeys(_factors(study), "text")
+            columns = {**MORE[name], **factors, **source_of(study.record, name).columns}
+            more = {each: "attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
+            more |= {each: "level of the factor" for each in columns if each.startswith(FACTOR)}
+            yield DataTable(name, columns, partial(_rows, study, name), MEANING | more)
 
 
-def _rows(study: Study, table: Table) -> Iterator[Row]:
+def _conditions(study: BatchData) -> tuple[Condition, ...]:
+    return study.settings.conditions if isinstance(study.settings, Batch) else ()
+
+
+def _factors(study: BatchData) -> list[str]:
+    """The columns of the factors of a study."""
+    return [f"{FACTOR}{factor}" for each in _conditions(study)[:1] for factor in each.levels]
+
+
+def _rows(study: BatchData, table: Table) -> Iterator[Row]:
     source = source_of(study.record, table)
     known = {entity.id: entity for entity in study.entities}
+    conditions = {each.name: each for each in _conditions(study)}
+    types = {each.id: each.type for each in study.questions}
     for _, simulation in study.simulations():
         for row in source.rows(simulation):
             entity = row.get("entity_id")
+            condition = conditions.get(simulation.metadata.get("condition", ""))
             more: dict[str, Any] = {"condition": study.settings.name}
-            if entity is not None:
+            if condition is not None:
+                more = {"condition": condition.name}
+                more |= {f"{FACTOR}{factor}": level for factor, level in condition.levels.items()}
+            if entity is not None and table != "scores":
                 place = simulation.entity_ids.index(entity)
-                asked = (
-                    known[entity].model or study.rules.model
-                )  # questions go to the model of the entity, also with a narrator
-                model = asked if table == "answers" else simulation.metadata["models"][place]
+                rules = study.rules if condition is None else condition.rules
+                model = simulation.metadata["models"][place]
+                if table == "answers" and rules.method == "narrator":  # the narrator does not answer
+                    model = known[entity].model or rules.model
                 more |= {"model": model, "replicate": simulation.metadata["replicate"], "seat": place + 1}
+            if "question" in row:
+                more["question_type"] = types[row["question"]]
             yield {**more, **row}

@@ -7,7 +7,8 @@ converse   a single simulation or a continuation
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import reduce
 from itertools import islice
 from math import inf
 from random import Random
@@ -25,7 +26,7 @@ from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.analysis import Analysis, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule, Single
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked
-from groundswell.experiments.simulations.talk import Before, ask_narrator, carry_out, talk
+from groundswell.experiments.simulations.talk import Before, Heard, Round, ask_narrator, carry_out, talk
 from groundswell.program.request import Chat, Fault
 from groundswell.program.trial import Trial, program
 
@@ -50,7 +51,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 async def simulate(run: Run, batch: Batch) -> Analysis:
     """Run all simulations of a batch and analyse them."""
-    check_models(run, batch.rules, (entity.model for entity in batch.entities))
+    check_models(run, batch.rules, (*(entity.model for entity in batch.entities), *batch.models_besides))
     schedule = Schedule(batch, run.record.seed)
     tally = Tally(batch)
     try:
@@ -66,7 +67,8 @@ async def simulate(run: Run, batch: Batch) -> Analysis:
 async def converse(run: Run, single: Single) -> Conversation:
     """Run one simulation."""
     spec = single.simulation
-    check_models(run, spec.rules, (entity.model for entity in spec.entities))
+    judges = () if spec.rules.scoring is None else spec.rules.scoring.judges
+    check_models(run, spec.rules, (*map(spec.model_of, range(len(spec.entities))), *judges))
     lines = turns = 0
     async for outcome in run.map(talk, [spec]):
         if outcome.result is not None:
@@ -93,7 +95,9 @@ async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
 
 @estimates(simulate)
 def expected(batch: Batch) -> Estimate:
-    """Estimate the usage of a batch from its first simulations."""
+    """Estimate the usage of a batch from its first simulations, or from the first ones of each condition."""
+    if batch.conditions:
+        return reduce(Estimate.beside, (expected(part) for part in batch.parts(0)))
     many = _worth(batch.rules, batch.interaction_size, len(batch.context))
     return _rehearsed(batch.rules, islice(Schedule(batch, 0), many), batch.num_simulations)
 
@@ -108,6 +112,8 @@ def expected_of_one(single: Single) -> Estimate:
 
 def _worth(rules: Rules, size: int, told: int) -> int:
     """How many simulations to rehearse. Every request contains the whole conversation, so long ones are slow."""
+    if not rules.n_turns:
+        return ENOUGH
     asks = rules.simulation_rounds * (1 if rules.method == "narrator" else size * rules.n_turns)
     spoken = size * rules.n_turns * rules.simulation_rounds * rules.max_tokens * LETTERS
     work = asks * (spoken / 2 + told)
@@ -135,15 +141,14 @@ async def narrated(trial: Trial, spec: Simulation) -> Talked:
     return await carry_out(trial, spec, _shared_out)
 
 
-async def _shared_out(
-    trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before
-) -> tuple[list[Line], int]:
+async def _shared_out(trial: Trial, scene: prompts.Scene, heard: Heard, before: Before) -> Round:
     spec = scene.spec
-    reply = await ask_narrator(trial, spec, scene.narration(past))
+    reply = await ask_narrator(trial, spec, scene.narration(heard[0]))
     many = spec.rules.n_turns * len(spec.entities)
     part = len(reply.text) // many + 1
-    lines = [
-        Line(at % len(spec.entities), before.turn + at // len(spec.entities) + 1, before.round + 1, words)
-        for at, words in enumerate(reply.text[at * part : (at + 1) * part] for at in range(many))
-    ]
-    return lines, 0
+    return Round(
+        [
+            Line(at % len(spec.entities), before.turn + at // len(spec.entities) + 1, before.round + 1, words)
+            for at, words in enumerate(reply.text[at * part : (at + 1) * part] for at in range(many))
+        ]
+    )

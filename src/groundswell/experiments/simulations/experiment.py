@@ -14,25 +14,28 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunNotFound, SettingsError
 from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.simulations.analysis import Analysis
-from groundswell.experiments.simulations.batch import Batch, Single
+from groundswell.experiments.simulations.batch import MOST_ENTITIES, Batch, Single
 from groundswell.experiments.simulations.blocks import blocks
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.contrasting import Contrast, Taken, contrast
-from groundswell.experiments.simulations.data import Study, data_tables
+from groundswell.experiments.simulations.data import BatchData, data_tables
 from groundswell.experiments.simulations.dimensions import looks
 from groundswell.experiments.simulations.driving import Conversation, converse, simulate
 from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
 from groundswell.experiments.simulations.exporting import Table
 from groundswell.experiments.simulations.files import read_csv, read_data
-from groundswell.experiments.simulations.options import Simulate
+from groundswell.experiments.simulations.options import Setup, Simulate, Study
 from groundswell.experiments.simulations.questions import Questionnaire
 from groundswell.experiments.simulations.reading import BATCH, Readings
+from groundswell.experiments.simulations.sampling import sample
 from groundswell.experiments.simulations.simulation import (
     Rules,
     Simulation,
     Talked,
     continued,
 )
+from groundswell.experiments.simulations.study import base_rules, check_contrasts, conditions_of, study_notes
+from groundswell.experiments.simulations.templates import template
 from groundswell.reporting.blocks import Block, Report
 from groundswell.store.journal import Store
 
@@ -44,7 +47,10 @@ NEEDED = {
     "interaction_size": "for pairs, give 2",
     "num_simulations": "for example 20",
 }
-OF_A_BATCH = ("entities", "interaction_size", "num_simulations", "replicates", "order", "by", "description")
+OF_A_BATCH = (
+    *("entities", "sample", "interaction_size", "num_simulations", "replicates", "order", "by", "description"),
+    *("seats", "partners"),
+)
 
 
 def prepare(options: Simulate, context: Context) -> Plan:
@@ -53,26 +59,57 @@ def prepare(options: Simulate, context: Context) -> Plan:
 
 
 def _batch(options: Simulate, context: Context) -> Plan:
+    given = {"entities": options.sample is not None, "interaction_size": bool(options.seats)}
     for name, advice in NEEDED.items():
-        if getattr(options, name) is None:
+        if getattr(options, name) is None and not given.get(name):
             raise SettingsError(f"{name} is required; {advice}", field=name)
     assert options.context is not None
-    entities = _whole(options.entities, context)
+    entities = _whole(options, context)
     batch = Batch(
         headline(options.context) if context.choices.name is None else context.choices.name,
         options.context,
         entities,
-        options.interaction_size or 1,
+        options.interaction_size or len(options.seats) or 1,
         options.num_simulations or 1,
         _rules(options, context),
         options.description or "",
         replicates=options.replicates or 1,
-        order=options.order or "random",
+        order=options.order or ("given" if options.seats else "random"),
         by=attributes_named(options.by, entities),
+        seats=options.seats,
     )
-    resolved = {"entities": entities, "model": [batch.rules.model], "by": batch.by}
+    resolved = {"entities": entities, "sample": None, "model": [batch.rules.model], "by": batch.by}
     notes = (_announced(batch, options.entities), *_notes(batch))
     return Plan(batch, headline(options.context), notes=notes, resolved=resolved)
+
+
+def prepare_study(options: Study, context: Context) -> Plan:
+    """A study: a batch with conditions."""
+    if options.questions is None and options.scores is None:
+        raise SettingsError("questions is required: a study compares answers or scores", field="questions")
+    entities = _whole(options, context)
+    conditions = conditions_of(options, len(entities), lambda one: _rules(one, context))
+    title = context.choices.name or headline(options.context or options.description or "study")
+    batch = Batch(
+        title,
+        options.context or "",
+        entities,
+        options.interaction_size or max(each.interaction_size for each in conditions),
+        sum(each.num_simulations for each in conditions),
+        base_rules(options, conditions, lambda one: _rules(one, context)),
+        options.description or "",
+        replicates=options.replicates or 1,
+        order=options.order or ("given" if any(each.seats for each in conditions) else "random"),
+        by=attributes_named(options.by, entities),
+        conditions=conditions,
+        within=options.within,
+        stratify=attributes_named(options.stratify, entities),
+        contrasts=options.contrasts,
+    )
+    batch.parts(context.choices.seed)  # whether seats can be filled depends on the assignment
+    check_contrasts(batch)
+    resolved = {"entities": entities, "sample": None, "model": [batch.rules.model], "by": batch.by}
+    return Plan(batch, title, notes=tuple(study_notes(batch)), resolved=resolved)
 
 
 def _single(options: Simulate, id_: str, context: Context) -> Plan:
@@ -87,6 +124,12 @@ def _single(options: Simulate, id_: str, context: Context) -> Plan:
         if held is None:
             raise SettingsError(f"continue {id_}: store {context.store} does not exist", field="continue")
         spec, talked = _ended(id_, held)
+    if spec.rules.partners or spec.rules.remember is not None:
+        raise SettingsError(
+            f"continue {id_}: a simulation with partners or remember cannot be continued, because memories "
+            "are not stored",
+            field="continue",
+        )
     simulation = continued(spec, talked, _rules(options, context, spec.rules), options.context)
     title = f"{id_} continued"
     note = f"{', '.join(simulation.names)}: continuing after {len(simulation.past):,} lines"
@@ -113,11 +156,11 @@ def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
         raise SettingsError(f"continue: {error}", field="continue") from error
 
 
-def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Rules:
+def _rules(options: Setup, context: Context, base: Rules | None = None) -> Rules:
     """The rules that the options set. A continuation keeps the other rules of `base`, but has one turn by default."""
     asked = options.questions
     given: dict[str, Any] = {
-        "n_turns": options.n_turns or 1,
+        "n_turns": 1 if options.n_turns is None else options.n_turns,
         "simulation_rounds": options.simulation_rounds or 1,
         "method": options.method,
         "style": options.style,
@@ -125,6 +168,12 @@ def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Ru
         "thoughts": False if options.no_thoughts else None,
         "temperature": options.temperature,
         "max_tokens": options.reply_tokens,
+        "speakers": options.speakers,
+        "until": options.until,
+        "events": options.events or None,
+        "partners": options.partners,
+        "remember": options.remember,
+        "scoring": options.scores,
         "questionnaire": Questionnaire(asked) if isinstance(asked, tuple) else asked,
     }
     said = {name: value for name, value in given.items() if value is not None}
@@ -139,11 +188,29 @@ def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Ru
     return Rules(**said) if base is None else msgspec.structs.replace(base, **said)
 
 
-def _whole(given: Any, context: Context) -> tuple[Entity, ...]:
-    """The entities that take part: from the store by id, or as given in full.
+def _sampled(wanted: str, context: Context) -> tuple[Entity, ...]:
+    """New entities of a type, written as TYPE:COUNT."""
+    name, _, number = wanted.partition(":")
+    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_ENTITIES):
+        raise SettingsError(
+            f"sample {wanted}: must be TYPE:COUNT, such as human:200; at most {MOST_ENTITIES:,}", field="sample"
+        )
+    with context.opened() as held:
+        kinds = {} if held is None else Catalogue(held.documents).types_by_id([name])
+    kind = kinds.get(name) or template(name)
+    return tuple(taking_part(each, kind) for each in sample(kind, int(number), context.choices.seed))
+
+
+def _whole(options: Setup, context: Context) -> tuple[Entity, ...]:
+    """The entities that take part: sampled, from the store by id, or as given in full.
 
     Entities without an id are numbered, so that the same file gives the same batch.
     """
+    if (options.sample is None) == (options.entities is None):
+        raise SettingsError("give either entities or sample", field="entities")
+    if options.sample is not None:
+        return _sampled(options.sample, context)
+    given = options.entities
     found = msgspec.to_builtins(given)
     if isinstance(found, dict) and [*found] == ["entity_ids"]:
         found = found["entity_ids"]
@@ -275,7 +342,7 @@ def _how_often(batch: Batch) -> str:
 
 def _notes(batch: Batch) -> Iterator[str]:
     """Warnings about attributes that cannot be analysed, before any request is sent."""
-    if batch.by and batch.rules.questionnaire is None:
+    if batch.by and not batch.rules.questions:
         yield f"--by {', '.join(batch.by)} has no effect without --questions"
     for look in looks(batch.entities, batch.by):
         if look.division is None:
@@ -296,7 +363,7 @@ class SimulationResults(Results):
         planned = msgspec.json.decode(record.settings or "", type=Batch).num_simulations
         return msgspec.structs.replace(summary, trials=msgspec.structs.replace(summary.trials, planned=planned))
 
-    def read(self, held: Store, records: Sequence[RunRecord]) -> Study:
+    def read(self, held: Store, records: Sequence[RunRecord]) -> BatchData:
         """The data behind the report of a run."""
         if len(records) > 1:
             raise SettingsError(
@@ -307,21 +374,21 @@ class SimulationResults(Results):
         found: type[Analysis | Conversation] = Analysis if of_batch else Conversation
         summary = self.summary(summarise(record), record)
         settings = msgspec.json.decode(record.settings or "", type=kind)
-        return Study(held, record, summary, settings, msgspec.convert(summary.analysis, found))
+        return BatchData(held, record, summary, settings, msgspec.convert(summary.analysis, found))
 
-    def blocks(self, found: Study) -> Iterator[Block]:
+    def blocks(self, found: BatchData) -> Iterator[Block]:
         """Findings, figures, tables, all conversations, and the settings."""
         return blocks(found)
 
-    def tables(self, found: Study) -> Iterator[DataTable]:
+    def tables(self, found: BatchData) -> Iterator[DataTable]:
         """Every simulation, every line, and every answer."""
         return data_tables(found)
 
     def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
-        """Commands to show one conversation in full and to continue it."""
+        """Commands to show one conversation in full and to continue it. A survey has none."""
         yield from super().hints(held, record, report)
         done = (each for each in Readings(held).simulations(record) if each.status == "completed")
-        if (sample := next(done, None)) is not None:
+        if (sample := next(done, None)) is not None and sample.lines:
             yield "continue a simulation", f"simulate --continue {sample.id} --n-turns 2"
 
 
@@ -335,22 +402,43 @@ class Contrasted(msgspec.Struct, frozen=True):
 
 def contrast_of(held: Store, run: str, other: str, by: Sequence[str] = ()) -> Contrasted:
     """Compare two batches, each given by its name, run id or batch id."""
-    one, two = _batch_named(held, run), _batch_named(held, other)
-    if one.id == two.id:
-        raise SettingsError(f"{run} and {other} are the same batch; give two different batches", field="other")
-    taken = [
-        Taken(msgspec.json.decode(record.settings or "", type=Batch), Readings(held).simulations(record))
-        for record in (one, two)
-    ]
+    (one, condition), (two, against) = _batch_named(held, run), _batch_named(held, other)
+    if one.id == two.id and (condition == against or not (condition and against)):
+        same = condition == against
+        said = "are the same batch; give two different batches" if same else "overlap; give two conditions of the study"
+        raise SettingsError(f"{run} and {other} {said}", field="other")
+    taken = [_taken(held, one, condition), _taken(held, two, against)]
     named = attributes_named(by, [entity for each in taken for entity in each.batch.entities])
     return Contrasted(one.id, two.id, contrast(taken[0], taken[1], named))
 
 
-def _batch_named(held: Store, name: str) -> RunRecord:
-    record = held.runs.find(name) or held.runs.get(name.removeprefix("batch-"))
+def _batch_named(held: Store, name: str) -> tuple[RunRecord, str]:
+    """A batch by its name, run id or batch id; with `NAME:CONDITION`, also the condition."""
+    record, head, condition = _found(held, name), name, ""
+    while record is None and ":" in head:
+        head = head.rpartition(":")[0]
+        record, condition = _found(held, head), name[len(head) + 1 :]
+    record = record or held.runs.get(name)
     if record.driver != BATCH:
         raise SettingsError(f"{name} is not a simulation batch; list the runs with `groundswell runs list`")
-    return record
+    return record, condition
+
+
+def _found(held: Store, name: str) -> RunRecord | None:
+    return held.runs.find(name) or held.runs.find(name.removeprefix("batch-"))
+
+
+def _taken(held: Store, record: RunRecord, condition: str) -> Taken:
+    """A batch, or one condition of a study, with its simulations."""
+    batch, simulations = msgspec.json.decode(record.settings or "", type=Batch), Readings(held).simulations(record)
+    if not condition:
+        return Taken(batch, simulations)
+    names = [each.name for each in batch.conditions]
+    if condition not in names:
+        there = f"the conditions are {', '.join(map(repr, names))}" if names else "it is not a study"
+        raise SettingsError(f"{record.title} has no condition {condition!r}; {there}", field="other")
+    mine = (each for each in simulations if each.metadata.get("condition") == condition)
+    return Taken(batch.parts(record.seed)[names.index(condition)], mine, f"{batch.name}:{condition}")
 
 
 experiment = Experiment(
@@ -364,7 +452,17 @@ experiment = Experiment(
             SimulationResults,
             prefix="simulations",
             function="simulate",
-        )
+        ),
+        Command(
+            "study",
+            Study,
+            [simulate],
+            prepare_study,
+            SimulationResults,
+            prefix="study",
+            function="study",
+            marked_by="conditions",
+        ),
     ],
     about="Conversations between entities with attributes, and questionnaires about them.",
 )

@@ -3,6 +3,7 @@
 simulations  one row per started simulation
 lines        one row per line
 answers      one row per answer, with the attributes of the entity and the other entities in the simulation
+scores       one row per score of a judge
 
 Simulations are streamed from the store to the file, except for Parquet, which is built in memory.
 """
@@ -19,11 +20,12 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.needed import check_installed
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SINGLE, Readings, SimulationShown
+from groundswell.experiments.simulations.seats import Seat, own_participants
 from groundswell.experiments.simulations.simulation import distinct_names
 from groundswell.store.tables import Columns, Kind, Row, write_table
 
 Format = Literal["json", "csv", "parquet"]
-Table = Literal["simulations", "lines", "answers"]
+Table = Literal["simulations", "lines", "answers", "scores"]
 
 ATTRIBUTE = "attribute."
 SIMULATIONS: Columns = {
@@ -57,6 +59,7 @@ LINES: Columns = {
     "thought": "text",
     "cut": "bool",
     "overrun": "bool",
+    "group": "int",
 }
 WHO: Columns = {
     "simulation_id": "text",
@@ -67,7 +70,20 @@ WHO: Columns = {
     "other_ids": "list",
     "others": "list",
 }
-ANSWERS: Columns = {"question": "text", "before": "bool", "value": "any", "problem": "text"}
+ANSWERS: Columns = {"question": "text", "before": "bool", "value": "any", "problem": "text", "missing": "text"}
+
+
+SCORES: Columns = {
+    "simulation_id": "text",
+    "sequence_number": "int",
+    "judge": "text",
+    "measure": "text",
+    "entity_id": "text",
+    "line": "int",
+    "turn": "int",
+    "value": "any",
+    "missing": "text",
+}
 
 
 def write_export(readings: Readings, record: RunRecord, format: Format, table: Table, out: IO[bytes]) -> int:
@@ -112,10 +128,21 @@ class Source(NamedTuple):
     rows: Callable[[SimulationShown], Iterator[Row]]
 
 
+class _Seats(msgspec.Struct):
+    seats: tuple[Seat, ...] = ()
+
+
 class _Entities(msgspec.Struct):
     """The part of a batch's settings that tables need."""
 
     entities: tuple[Entity, ...]
+    seats: tuple[Seat, ...] = ()
+    conditions: tuple[_Seats, ...] = ()
+
+    @property
+    def everybody(self) -> tuple[Entity, ...]:
+        """The entities, and participants that are not among them."""
+        return (*self.entities, *own_participants([self.seats, *(each.seats for each in self.conditions)]))
 
 
 class _Alone(msgspec.Struct):
@@ -131,6 +158,8 @@ def source_of(record: RunRecord, table: Table) -> Source:
         return Source(SIMULATIONS, lambda simulation: _simulation_rows(simulation, known))
     if table == "lines":
         return Source(LINES, _line_rows)
+    if table == "scores":
+        return Source(SCORES, _score_rows)
     names = dict.fromkeys(f"{ATTRIBUTE}{name}" for entity in known.values() for name in entity.attributes)
     attributes: dict[str, Kind] = dict.fromkeys(names, "any")
     return Source(
@@ -142,7 +171,7 @@ def _entities(record: RunRecord) -> tuple[Entity, ...]:
     assert record.settings is not None
     if record.driver == SINGLE:
         return msgspec.json.decode(record.settings, type=_Alone).simulation.entities
-    return msgspec.json.decode(record.settings, type=_Entities).entities
+    return msgspec.json.decode(record.settings, type=_Entities).everybody
 
 
 def _simulation_rows(simulation: SimulationShown, known: Mapping[str, Entity]) -> Iterator[Row]:
@@ -158,6 +187,12 @@ def _line_rows(simulation: SimulationShown) -> Iterator[Row]:
             "sequence_number": simulation.sequence_number,
             **{name: getattr(line, name) for name in LINES if name in line.__struct_fields__},
         }
+
+
+def _score_rows(simulation: SimulationShown) -> Iterator[Row]:
+    for score in simulation.scores:
+        about = {"simulation_id": simulation.id, "sequence_number": simulation.sequence_number}
+        yield about | {name: getattr(score, name) for name in SCORES if name in score.__struct_fields__}
 
 
 def _answer_rows(simulation: SimulationShown, known: Mapping[str, Entity], attributes: Sequence[str]) -> Iterator[Row]:

@@ -9,8 +9,8 @@ import msgspec
 
 from groundswell.experiments.simulations.dimensions import Division
 from groundswell.experiments.simulations.grouping import has_bearing, in_group
-from groundswell.experiments.simulations.questions import Question
-from groundswell.experiments.simulations.sheets import NO_ANSWER
+from groundswell.experiments.simulations.questions import Column, Question, Value
+from groundswell.experiments.simulations.sheets import NO_ANSWER, looked_up, widest
 from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, of_people, within_people
 from groundswell.stats.rates import Interval
 
@@ -69,21 +69,21 @@ class Sides(NamedTuple):
 
     rows: Rows
     first: Bools
-    replicate: Ints
+    occasion: Ints
     before: Ints
     after: Ints
 
     def among(self, chosen: Bools) -> Sides:
         """Some of them."""
-        numbers = (each[chosen] for each in (self.replicate, self.before, self.after))
+        numbers = (each[chosen] for each in (self.occasion, self.before, self.after))
         return Sides(self.rows.among(chosen), self.first[chosen], *numbers)
 
     def matched(self) -> tuple[Ints, Ints]:
-        """The rows of the first and of the second batch with the same entity, combination and replicate."""
+        """The rows of the first and of the second batch with the same entity, combination, condition and replicate."""
         import numpy as np
 
-        rows, most = self.rows, int(self.replicate.max(initial=0)) + 1
-        keys = (rows.company * most + self.replicate) * rows.links.people + rows.who
+        rows, most = self.rows, int(self.occasion.max(initial=0)) + 1
+        keys = (rows.company * most + self.occasion) * rows.links.people + rows.who
         one, other = np.flatnonzero(self.first), np.flatnonzero(~self.first)
         _, here, there = np.intersect1d(keys[one], keys[other], assume_unique=True, return_indices=True)
         return one[here], other[there]
@@ -110,14 +110,11 @@ class Compared(NamedTuple):
     """One question of two batches, and how it is compared."""
 
     question: Question
+    values: Sequence[Value]
+    """The different answers; `sides` has their numbers."""
     sides: Sides
     pairing: Pairing
     twice: bool
-
-    @property
-    def _columns(self) -> Sequence[int | None]:
-        """The numbers of the options; None for a scale."""
-        return [None] if self.question.type == "scale" else range(len(self.question.options))
 
     @property
     def _answered(self) -> Sides:
@@ -125,7 +122,7 @@ class Compared(NamedTuple):
 
     def gaps(self) -> list[Gap]:
         """The differences between the batches."""
-        return [self._gap(column) for column in self._columns]
+        return [self._gap(column) for column in self.question.columns]
 
     def by(self, name: str, division: Division | str) -> DimensionGap:
         """The same by an attribute, or why it forms no groups."""
@@ -142,16 +139,18 @@ class Compared(NamedTuple):
         one, other = self._replace(sides=self.sides.among(mine)), self._replace(sides=self.sides.among(~mine))
         apart: list[Figure] = []
         if self.pairing != "none":
-            wide = _twice(_widest(self.question))
-            apart = [difference(one._of(column)[0], other._of(column)[0], LEVEL, wide) for column in self._columns]
+            apart = [
+                difference(one._of(column)[0], other._of(column)[0], LEVEL, _twice(widest(column)))
+                for column in self.question.columns
+            ]
         return GroupGap(division.groups[number], division.group_of.count(number), one.gaps(), apart)
 
     def _bearing(self, division: Division) -> float | None:
         """The p-value of the attribute having no effect on the difference."""
         sides = self._answered
         columns: list[Rows] = []
-        for column in self._columns:
-            values = sides.rows.of(_valued(self.question, sides.after, column))
+        for column in self.question.columns:
+            values = sides.rows.of(looked_up(self.values, column, sides.after))
             if self.pairing == "simulation":
                 columns.append(_of_matched(values, sides))
             else:
@@ -159,25 +158,23 @@ class Compared(NamedTuple):
                 columns.append(values._replace(values=apart, who=there))
         return has_bearing(columns, division.group_of)
 
-    def _gap(self, column: int | None) -> Gap:
-        sides, wide = self._answered, _widest(self.question)
-        parts = self._of(column)
-        if len(parts) > 1 and column is not None:
+    def _gap(self, column: Column) -> Gap:
+        sides, parts = self._answered, self._of(column)
+        if len(parts) > 1 and column.option is not None:
             found = difference_of_shares(parts[0], parts[1], LEVEL)
         else:
-            found = _figure(parts, wide)
-        option = None if column is None else self.question.options[column]
-        one, other = self._levels(sides, _valued(self.question, sides.after, column))
-        return Gap(option, one, other, found, self._change(column) if self.twice else None)
+            found = _figure(parts, widest(column))
+        one, other = self._levels(sides, looked_up(self.values, column, sides.after))
+        return Gap(column.option, one, other, found, self._change(column) if self.twice else None)
 
-    def _of(self, column: int | None) -> list[Rows]:
+    def _of(self, column: Column) -> list[Rows]:
         sides = self._answered
-        return self._parts(sides, _valued(self.question, sides.after, column))
+        return self._parts(sides, looked_up(self.values, column, sides.after))
 
-    def _change(self, column: int | None) -> Figure:
+    def _change(self, column: Column) -> Figure:
         both = self.sides.among((self.sides.before != NO_ANSWER) & (self.sides.after != NO_ANSWER))
-        moved = _valued(self.question, both.after, column) - _valued(self.question, both.before, column)
-        return _figure(self._parts(both, moved), _twice(_widest(self.question)))
+        after, before = (looked_up(self.values, column, codes) for codes in (both.after, both.before))
+        return _figure(self._parts(both, after - before), _twice(widest(column)))
 
     def _parts(self, sides: Sides, values: Floats) -> list[Rows]:
         """Rows whose mean is the difference; or the rows of each batch, if not paired."""
@@ -214,17 +211,6 @@ def _of_matched(rows: Rows, sides: Sides) -> Rows:
 
 def _figure(parts: Sequence[Rows], wide: Interval) -> Figure:
     return mean(parts[0], LEVEL, wide) if len(parts) == 1 else difference(parts[0], parts[1], LEVEL, wide)
-
-
-def _valued(question: Question, codes: Ints, column: int | None) -> Floats:
-    """Answers as numbers: the step of a scale; for an option, whether it was chosen."""
-    values: Floats = (codes + question.low).astype(float) if column is None else (codes == column).astype(float)
-    return values
-
-
-def _widest(question: Question) -> Interval:
-    wide = float(question.high - question.low) if question.type == "scale" else 1.0
-    return Interval(-wide, wide)
 
 
 def _twice(wide: Interval) -> Interval:

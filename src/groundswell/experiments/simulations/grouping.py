@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from groundswell.experiments.simulations.dimensions import AttributeKind, Division, Look
-from groundswell.experiments.simulations.sheets import Sheet, chose
+from groundswell.experiments.simulations.questions import Column
+from groundswell.experiments.simulations.sheets import Sheet, mean_of, widest
 from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, share
 from groundswell.stats.compare import bearing, holm
 from groundswell.stats.rates import Interval
@@ -91,19 +92,17 @@ def by_dimensions(sheet: Sheet, looks: Sequence[Look]) -> list[DimensionFigures]
 
 
 def _by_dimension(sheet: Sheet, look: Look) -> DimensionFigures:
-    division = look.division
+    division, columns = look.division, sheet.question.columns
     if division is None:
         return DimensionFigures(look.name, None, [], reason=look.reason, exploratory=look.exploratory)
-    answered, labels = sheet.answered(), division.group_of
+    labels = division.group_of
     figures = [
         _group(sheet, division, number, label, labels.count(number)) for number, label in enumerate(division.groups)
     ]
-    codes = range(len(sheet.question.options))
-    scale = sheet.question.type == "scale"
-    p = has_bearing([answered] if scale else [chose(answered, code) for code in codes], labels)
+    p = has_bearing([sheet.answered(column) for column in columns], labels)
     change_p = None
     if sheet.twice:
-        change_p = has_bearing([sheet.moved()] if scale else [sheet.moved(code) for code in codes], labels)
+        change_p = has_bearing([sheet.moved(column) for column in columns], labels)
     return DimensionFigures(
         name=division.name,
         kind=division.kind,
@@ -118,41 +117,42 @@ def _by_dimension(sheet: Sheet, look: Look) -> DimensionFigures:
 
 
 def _group(sheet: Sheet, division: Division, number: int, label: str, entities: int) -> GroupFigures:
-    one, other = _sides(sheet.answered(), division, number)
-    if sheet.question.type == "choice":
+    column = sheet.question.columns[0]
+    one, other = _sides(sheet.answered(column), division, number)
+    if not sheet.question.is_numeric:
         return GroupFigures(label, entities, len(one.values), list(_group_options(sheet, division, number)))
     figures = GroupFigures(
         label,
         entities,
         len(one.values),
-        mean=sheet.mean(one),
-        difference=difference(one, other, sheet.level, sheet.widest),
+        mean=mean_of(one, column, sheet.level),
+        difference=difference(one, other, sheet.level, widest(column)),
     )
     if not sheet.twice:
         return figures
-    moved, others = _sides(sheet.moved(), division, number)
+    moved, others = _sides(sheet.moved(column), division, number)
     return msgspec.structs.replace(
         figures,
-        before=sheet.mean(_sides(sheet.answered(before=True), division, number)[0]),
-        change=mean(moved, sheet.level, sheet.widest),
-        change_difference=difference(moved, others, sheet.level, _twice(sheet)),
+        before=mean_of(_sides(sheet.answered(column, before=True), division, number)[0], column, sheet.level),
+        change=mean(moved, sheet.level, widest(column)),
+        change_difference=difference(moved, others, sheet.level, _twice(column)),
     )
 
 
 def _group_options(sheet: Sheet, division: Division, number: int) -> Iterator[GroupOption]:
-    (one, other), level = _sides(sheet.answered(), division, number), sheet.level
-    was = _sides(sheet.answered(before=True), division, number)[0]
-    for code, option in enumerate(sheet.question.options):
-        took, others = chose(one, code), chose(other, code)
+    level = sheet.level
+    for column in sheet.question.columns:
+        took, others = _sides(sheet.answered(column), division, number)
         apart = difference_of_shares(took, others, level)
-        figures = GroupOption(option, int(took.values.sum()), share(took, level), apart)
+        figures = GroupOption(column.option or "", int(took.values.sum()), share(took, level), apart)
         if sheet.twice:
-            moved, rest = _sides(sheet.moved(code), division, number)
+            was = _sides(sheet.answered(column, before=True), division, number)[0]
+            moved, rest = _sides(sheet.moved(column), division, number)
             figures = msgspec.structs.replace(
                 figures,
-                before=share(chose(was, code), level),
-                change=mean(moved, level, sheet.widest),
-                change_difference=difference(moved, rest, level, _twice(sheet)),
+                before=share(was, level),
+                change=mean(moved, level, widest(column)),
+                change_difference=difference(moved, rest, level, _twice(column)),
             )
         yield figures
 
@@ -171,9 +171,10 @@ def in_group(rows: Rows, labels: Sequence[int], number: int) -> Bools:
     return mine
 
 
-def _twice(sheet: Sheet) -> Interval:
+def _twice(column: Column) -> Interval:
     """The largest possible difference of two changes."""
-    return Interval(2 * sheet.widest.low, 2 * sheet.widest.high)
+    wide = widest(column)
+    return Interval(2 * wide.low, 2 * wide.high)
 
 
 def has_bearing(columns: Sequence[Rows], labels: Sequence[int]) -> float | None:

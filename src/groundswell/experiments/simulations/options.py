@@ -13,7 +13,10 @@ from msgspec import Meta
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, worded
 from groundswell.experiments.simulations.batch import MOST_SIMULATIONS, Order
+from groundswell.experiments.simulations.planned import PlannedContrast
 from groundswell.experiments.simulations.questions import Question, Questionnaire
+from groundswell.experiments.simulations.scoring import Scoring
+from groundswell.experiments.simulations.seats import Event, Seat, Speakers
 from groundswell.experiments.simulations.simulation import (
     MOST_ROUNDS,
     MOST_TURNS,
@@ -69,8 +72,15 @@ def _read_json(text: str, place: Place) -> Any:
         raise SettingsError(f"{place.spelled} {text}: not valid JSON: {error}") from error
 
 
-class Simulate(msgspec.Struct, frozen=True, kw_only=True):
-    """Simulate entities in a given context (alone, in pairs or in groups), and ask them questions."""
+def read_object(text: str, place: Place) -> Any:
+    """The contents of a JSON file."""
+    if file_named(text, place) is None:
+        raise SettingsError(f"{place.spelled} {text}: file not found")
+    return _read_json(text, place)
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What batches and studies have in common."""
 
     entities: Annotated[
         tuple[Any, ...] | dict[str, Any] | None,
@@ -79,6 +89,11 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
             "JSON file with a list of ids, or a JSON or CSV file with whole entities."
         ),
         Flag(metavar="IDS|FILE", group=WHO, usual=True, read=_read_entities, also=["entity_ids"], completes="entities"),
+    ] = None
+    sample: Annotated[
+        str | None,
+        Meta(description="Sample new entities of a type instead, such as human:200. They are not added to the store."),
+        Flag(metavar="TYPE:COUNT", group=WHO),
     ] = None
     context: Annotated[
         str | None,
@@ -111,18 +126,12 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
         ),
         Flag(group=WHO),
     ] = None
-    continues: Annotated[
-        str | None,
-        Meta(
-            description="Continue this completed simulation, with the same entities. Options that you do not set "
-            "keep the values of that simulation, except --n-turns and --simulation-rounds, which "
-            "default to 1."
-        ),
-        Flag(metavar="SIM_ID", group=WHO),
-    ] = msgspec.field(default=None, name="continue")
     n_turns: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_TURNS)] | None,
-        Meta(description="Number of turns per round. In a turn, every entity speaks once. Default: 1."),
+        Annotated[int, Meta(ge=0, le=MOST_TURNS)] | None,
+        Meta(
+            description="Number of turns per round. In a turn, every entity speaks once. 0 asks the questions without "
+            "a conversation. Default: 1."
+        ),
         Flag(metavar="N", group=HOW),
     ] = None
     simulation_rounds: Annotated[
@@ -154,6 +163,51 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Maximum number of tokens per line. Default: 300."),
         Flag(metavar="N", group=HOW),
     ] = None
+    seats: Annotated[
+        tuple[Seat, ...],
+        Meta(
+            description="Seats of a conversation, for roles: attributes that the entity must have, or a participant of "
+            "its own, with a role, a private goal or a script. There are as many as --interaction-size."
+        ),
+        Flag(metavar="FILE.json", group=HOW, read=read_object, completes="files"),
+    ] = ()
+    speakers: Annotated[
+        Speakers | None,
+        Meta(
+            description="Who speaks next. order: all in turn; random: all in a new order each turn; bidding: whoever "
+            "wants to most; moderator: whom the moderator chooses. Default: order."
+        ),
+        Flag(group=HOW),
+    ] = None
+    until: Annotated[
+        str | None,
+        Meta(
+            description="End a conversation early, as soon as this is the case, such as 'they have agreed on a price'. "
+            "The model judges it after each turn."
+        ),
+        Flag(metavar="TEXT", group=HOW),
+    ] = None
+    events: Annotated[
+        tuple[Event, ...],
+        Meta(description="What entities are told during the conversation: the turn before which, and a text."),
+        Flag(metavar="FILE.json", group=HOW, read=read_object, completes="files"),
+    ] = ()
+    partners: Annotated[
+        Annotated[int, Meta(ge=2)] | None,
+        Meta(
+            description="Divide the entities of a simulation into new groups of this size each round. They remember "
+            "their earlier conversations."
+        ),
+        Flag(metavar="K", group=HOW),
+    ] = None
+    remember: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="Number of characters of earlier rounds that an entity remembers word by word. If there are "
+            "more, it writes a summary. Default: no limit."
+        ),
+        Flag(metavar="N", group=HOW),
+    ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
         Meta(description="Sampling temperature of the models. Default: the provider's."),
@@ -163,9 +217,17 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
         Questionnaire | tuple[Question, ...] | None,
         Meta(
             description="Questionnaire that every entity answers after the conversation. A JSON file with a list of "
-            "questions, or an object with `questions`, `before` and `shuffle`."
+            "questions, or an object with `questions` and how they are asked."
         ),
         Flag(metavar="FILE.json", group=ASKED, usual=True, read=read_questions, completes="files"),
+    ] = None
+    scores: Annotated[
+        Scoring | None,
+        Meta(
+            description="What judge models score in the conversations: labels of `lines`, ratings of `entities` or of "
+            "the `conversation`, and the `judges`. A JSON file."
+        ),
+        Flag(metavar="FILE.json", group=ASKED, read=read_object, completes="files"),
     ] = None
     by: Annotated[
         tuple[str, ...],
@@ -184,3 +246,84 @@ class Simulate(msgspec.Struct, frozen=True, kw_only=True):
         Flag("-m", metavar="MODEL", commas=True, usual=True, completes="models"),
     ] = ()
     description: Annotated[str | None, Meta(description="Description of the batch, shown in the report.")] = None
+
+
+class Simulate(Setup, frozen=True, kw_only=True):
+    """Simulate entities in a given context (alone, in pairs or in groups), and ask them questions."""
+
+    continues: Annotated[
+        str | None,
+        Meta(
+            description="Continue this completed simulation, with the same entities. Options that you do not set "
+            "keep the values of that simulation, except --n-turns and --simulation-rounds, which "
+            "default to 1."
+        ),
+        Flag(metavar="SIM_ID", group=WHO),
+    ] = msgspec.field(default=None, name="continue")
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A level of a factor: a text for its placeholder, and settings that differ from those of the study."""
+
+    text: str | None = None
+    context: str | None = None
+    model: str | None = None
+    temperature: float | None = None
+    method: Method | None = None
+    style: Style | None = None
+    language: str | None = None
+    n_turns: int | None = None
+    simulation_rounds: int | None = None
+    reply_tokens: int | None = None
+    no_thoughts: bool | None = None
+    interaction_size: int | None = None
+    num_simulations: int | None = None
+    seats: tuple[Seat, ...] | None = None
+    speakers: Speakers | None = None
+    until: str | None = None
+    events: tuple[Event, ...] | None = None
+    partners: int | None = None
+    remember: int | None = None
+    questions: Questionnaire | tuple[Question, ...] | None = None
+
+
+DESIGN = "Design"
+
+
+class Study(Setup, frozen=True, kw_only=True):
+    """Run a study: people answer questions, alone or after a conversation, in conditions that differ by design."""
+
+    file: Annotated[
+        str | None,
+        Meta(description="TOML file that describes the study. Options on the command line replace those in the file."),
+        Flag(argument=True, metavar="FILE.toml", usual=True, local=True, completes="files", config=True),
+    ] = None
+    factors: Annotated[
+        dict[str, dict[str, str | Level]],
+        Meta(
+            description="What differs between conditions: factors with their levels. A level is a text that replaces "
+            "{FACTOR} in context and questions, or settings that differ, such as model or temperature."
+        ),
+        Flag(metavar="FILE.json", group=DESIGN, read=read_object, completes="files"),
+    ] = {}
+    within: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Factors of which every entity gets all levels, each in a conversation of its own. Entities "
+            "are assigned at random to the levels of all other factors."
+        ),
+        Flag(metavar="FACTOR", group=DESIGN, commas=True),
+    ] = ()
+    stratify: Annotated[
+        tuple[str, ...],
+        Meta(description="Attributes that random assignment balances between conditions."),
+        Flag(metavar="ATTRIBUTE", group=DESIGN, commas=True),
+    ] = ()
+    contrasts: Annotated[
+        tuple[PlannedContrast, ...],
+        Meta(
+            description="Planned comparisons of conditions. Without any, each condition is compared with the first "
+            "one, as an exploratory analysis."
+        ),
+        Flag(metavar="FILE.json", group=DESIGN, read=read_object, completes="files"),
+    ] = ()

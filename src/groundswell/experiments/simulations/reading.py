@@ -18,7 +18,8 @@ from groundswell.engine.stored import StoredRun
 from groundswell.errors import RunNotFound
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.combinations import possible
-from groundswell.experiments.simulations.questions import Answer
+from groundswell.experiments.simulations.questions import Answer, Missing, Value
+from groundswell.experiments.simulations.scoring import Score
 from groundswell.experiments.simulations.simulation import (
     InteractionType,
     Line,
@@ -57,17 +58,31 @@ class SaidLine(msgspec.Struct, frozen=True):
     thought: str
     cut: bool
     overrun: bool
+    group: int = 0
 
 
 class SaidAnswer(msgspec.Struct, frozen=True):
-    """One answer, with its entity. `value` is null if it is missing; `problem` says why."""
+    """One answer, with its entity. `value` is null if it is missing; `problem` says why, and `missing` how."""
 
     entity_id: str
     name: str
     question: str
     before: bool
-    value: str | int | None
+    value: Value | None
     problem: str
+    missing: Missing = ""
+
+
+class SaidScore(msgspec.Struct, frozen=True):
+    """One score of a judge. `line` is the number of the line, from 1; `entity_id` is whom the score is about."""
+
+    judge: str
+    measure: str
+    entity_id: str | None
+    line: int | None
+    turn: int | None
+    value: Value | None
+    missing: Missing
 
 
 class SimulationShown(msgspec.Struct, frozen=True):
@@ -88,6 +103,7 @@ class SimulationShown(msgspec.Struct, frozen=True):
     answers: tuple[SaidAnswer, ...]
     error: str | None = None
     batch_id: str | None = None
+    scores: tuple[SaidScore, ...] = ()
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -383,6 +399,7 @@ def _told(
         answers=() if talked is None else tuple(_answer(ids, names, answer) for answer in talked.answers),
         error=error,
         batch_id=batch_id(record) if record.driver == BATCH else None,
+        scores=() if talked is None else tuple(_score(spec, talked, score) for score in talked.scores),
     )
 
 
@@ -402,7 +419,10 @@ def _about(record: RunRecord, spec: Simulation, talked: Talked | None) -> dict[s
         "method": rules.method,
         "style": rules.style,
         "replicate": spec.replicate,
-        "models": [rules.model if rules.method == "narrator" else each.model or rules.model for each in spec.entities],
+        **({"condition": spec.condition} if spec.condition else {}),
+        "models": [
+            rules.model if rules.method == "narrator" else spec.model_of(at) for at in range(len(spec.entities))
+        ],
     }
 
 
@@ -414,10 +434,25 @@ class _Alone(msgspec.Struct):
 
 
 def _line(ids: Sequence[str], names: Sequence[str], line: Line) -> SaidLine:
-    said = (line.turn, line.round, line.speech, line.thought, line.cut, line.overrun)
+    said = (line.turn, line.round, line.speech, line.thought, line.cut, line.overrun, line.group)
     return SaidLine(ids[line.place], names[line.place], *said)
 
 
 def _answer(ids: Sequence[str], names: Sequence[str], answer: Answer) -> SaidAnswer:
-    said = (answer.question, answer.before, answer.value, answer.problem)
+    said = (answer.question, answer.before, answer.value, answer.problem, answer.missing)
     return SaidAnswer(ids[answer.place], names[answer.place], *said)
+
+
+def _score(spec: Simulation, talked: Talked, score: Score) -> SaidScore:
+    judges = spec.rules.scoring.judges if spec.rules.scoring is not None else ()
+    line = None if score.line is None else talked.lines[score.line]
+    place = score.place if line is None else line.place
+    return SaidScore(
+        judge=judges[score.judge] if judges else spec.rules.model,
+        measure=score.measure,
+        entity_id=None if place is None else spec.entities[place].id,
+        line=None if score.line is None else len(spec.past) + score.line + 1,
+        turn=None if line is None else line.turn,
+        value=score.value,
+        missing=score.missing,
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import insort
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundswell.experiments.simulations.questions import Question
+from groundswell.experiments.simulations.questions import Column, Question, Value
 from groundswell.stats.clusters import Figure, Rows, mean, rows
 from groundswell.stats.rates import Interval
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 EXAMPLES = 5
@@ -22,8 +24,29 @@ EXAMPLES = 5
 NO_ANSWER = -1
 
 
+class Codes:
+    """Numbers for the different valid answers to a question, in the order in which they arrive."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.values: list[Value] = []
+        self._codes: dict[Value, int] = {}
+
+    def of(self, value: Value | None) -> int:
+        """The number of an answer; `NO_ANSWER` if there is none, or if it is not valid."""
+        if value is None:
+            return NO_ANSWER
+        code = self._codes.get(value)
+        if code is None:
+            fits = self.question.problem(value) is None
+            code = self._codes[value] = len(self.values) if fits else NO_ANSWER
+            if fits:
+                self.values.append(value)
+        return code
+
+
 class Answered:
-    """Collects the answers to one question: five integers each; for free text, only the first ones."""
+    """Collects the answers to one question: six integers each; for free text, only the first ones."""
 
     def __init__(self, question: Question, before: bool) -> None:
         self.question = question
@@ -33,19 +56,31 @@ class Answered:
         self.examples: list[tuple[int, int, str]] = []
         """Simulation, entity and text, from the simulations with the lowest numbers."""
         self.table = array("q")
-        """One row per answer: simulation, entity, company, answer before and after."""
-        self._codes: dict[str | int, int] = {option: at for at, option in enumerate(self._values())}
+        """One row per answer: simulation, entity, company, condition, answer before and after."""
+        self.codes = Codes(question)
+        self.missing = Counter[str]()
+        """Missing answers after the conversation, by kind."""
 
-    def _values(self) -> Sequence[str | int]:
-        question = self.question
-        return range(question.low, question.high + 1) if question.type == "scale" else question.options
+    @property
+    def is_text(self) -> bool:
+        """Whether the answers are free text."""
+        return self.question.type == "text"
 
-    def add(self, number: int, entity: int, company: int, before: str | int | None, after: str | int | None) -> None:
+    def add(
+        self,
+        number: int,
+        entity: int,
+        company: int,
+        before: Value | None,
+        after: Value | None,
+        *,
+        condition: int = 0,
+    ) -> None:
         """Add the answers of an entity before and after a conversation; None if missing."""
         self.asked += 1
-        if self.question.type != "text":
-            codes = (self._codes.get(each, NO_ANSWER) if each is not None else NO_ANSWER for each in (before, after))
-            self.table.extend((number, entity, company, *codes))
+        if not self.is_text:
+            codes = self.codes.of(before), self.codes.of(after)
+            self.table.extend((number, entity, company, condition, *codes))
             return
         self.texts_before += before is not None
         if isinstance(after, str):
@@ -56,59 +91,72 @@ class Answered:
 
 
 class Sheet(NamedTuple):
-    """The answers to one question in a fixed order: entity, company, and the answers before and after as numbers."""
+    """The answers to one question in a fixed order: entity, company, condition, and the answers before and after.
+
+    Answers are numbers of `values`, the different answers.
+    """
 
     question: Question
+    values: Sequence[Value]
     rows: Rows
+    condition: Ints
     before: Ints
     after: Ints
     level: float
     twice: bool
     """Whether the question was also asked before the conversation."""
 
-    def answered(self, *, before: bool = False) -> Rows:
-        """The rows with an answer, its number as the value."""
+    def among(self, chosen: NDArray[np.bool_]) -> Sheet:
+        """Some of the answers."""
+        return self._replace(
+            rows=self.rows.among(chosen),
+            condition=self.condition[chosen],
+            before=self.before[chosen],
+            after=self.after[chosen],
+        )
+
+    def answered(self, column: Column, *, before: bool = False) -> Rows:
+        """The rows with an answer, and what the column says of it."""
         codes = self.before if before else self.after
-        return self.rows.of(codes.astype(float)).among(codes != NO_ANSWER)
+        there = codes != NO_ANSWER
+        return self.rows.among(there).of(looked_up(self.values, column, codes[there]))
 
-    def changed(self) -> tuple[Rows, Ints, Ints]:
-        """The rows with an answer before and after, and these answers."""
+    def moved(self, column: Column) -> Rows:
+        """The change of answers; for an option, 1 if newly chosen and -1 if dropped."""
         both = (self.before != NO_ANSWER) & (self.after != NO_ANSWER)
-        return self.rows.among(both), self.before[both], self.after[both]
+        after, before = (looked_up(self.values, column, codes[both]) for codes in (self.after, self.before))
+        return self.rows.among(both).of(after - before)
 
-    def moved(self, code: int | None = None) -> Rows:
-        """The change of answers on a scale; for an option, 1 if newly chosen and -1 if dropped."""
-        found, before, after = self.changed()
-        if code is None:
-            return found.of((after - before).astype(float))
-        return found.of((after == code).astype(float) - (before == code))
 
-    @property
-    def widest(self) -> Interval:
-        """The largest possible difference of two answers, or of two shares."""
-        wide = float(self.question.high - self.question.low) if self.question.type == "scale" else 1.0
-        return Interval(-wide, wide)
+def looked_up(values: Sequence[Value], column: Column, codes: Ints) -> Floats:
+    """What a column says of answers, given by their numbers."""
+    import numpy as np
 
-    def mean(self, answered: Rows) -> Figure:
-        """The mean of answers, in steps of the scale."""
-        low, high = float(self.question.low), float(self.question.high)
-        return mean(answered.of(answered.values + low), self.level, Interval(low, high))
+    table = np.array([column.of(value) for value in values], dtype=float)
+    found: Floats = table[codes] if len(table) else np.zeros(0)
+    return found
+
+
+def widest(column: Column) -> Interval:
+    """The largest possible difference of two answers."""
+    return Interval(column.low - column.high, column.high - column.low)
+
+
+def mean_of(answered: Rows, column: Column, level: float) -> Figure:
+    """The mean of answers, with an interval inside the bounds of the column."""
+    return mean(answered, level, Interval(column.low, column.high))
 
 
 def sheet_of(answered: Answered, companies: Sequence[tuple[int, ...]], level: float) -> Sheet:
     """Rows sorted by simulation and entity, so that sums do not depend on the order of arrival."""
     import numpy as np
 
-    table = np.array(answered.table, dtype=np.int64).reshape(-1, 5)
+    table = np.array(answered.table, dtype=np.int64).reshape(-1, 6)
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
     order = sorted(range(len(companies)), key=companies.__getitem__)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     members = [companies[number] for number in order]
     found = rows(np.zeros(len(table)), table[:, 1], place[table[:, 2]], members)
-    return Sheet(answered.question, found, table[:, 3], table[:, 4], level, answered.before)
-
-
-def chose(answered: Rows, code: int) -> Rows:
-    """1 for those who chose an option, 0 for the others."""
-    return answered.of((answered.values == code).astype(float))
+    codes = table[:, 4], table[:, 5]
+    return Sheet(answered.question, answered.codes.values, found, table[:, 3], *codes, level, answered.before)

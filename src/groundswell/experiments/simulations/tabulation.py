@@ -9,8 +9,8 @@ import msgspec
 from groundswell.experiments.simulations.dimensions import Look
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.grouping import DimensionFigures, by_dimensions
-from groundswell.experiments.simulations.questions import Kind
-from groundswell.experiments.simulations.sheets import Answered, Sheet, chose, sheet_of
+from groundswell.experiments.simulations.questions import Column, Kind
+from groundswell.experiments.simulations.sheets import NO_ANSWER, Answered, Sheet, mean_of, sheet_of, widest
 from groundswell.stats.clusters import Figure, mean, share
 
 
@@ -23,9 +23,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class OptionFigures(msgspec.Struct, frozen=True):
-    """One option of a choice: count and share, and if asked, the share before the conversation and its change.
+    """One option: count and share, and if asked, the share before the conversation and its change.
 
-    A change includes only entities that answered both times, so it can differ from the difference of the shares.
+    The options of a ranking are counted where they were ranked first. A change includes only entities that answered
+    both times, so it can differ from the difference of the shares.
     """
 
     option: str
@@ -43,13 +44,26 @@ class StepCount(msgspec.Struct, frozen=True):
 
 
 class ScaleFigures(msgspec.Struct, frozen=True):
-    """The answers on a scale: mean, standard deviation of single answers, and the count of each step."""
+    """Numeric answers: mean, standard deviation of single answers, and for a scale the count of each step.
 
-    low: int
-    high: int
+    `low` and `high` are the ends of a scale, or the bounds of a number, if it has any.
+    """
+
+    low: float | None
+    high: float | None
     mean: Figure
     sd: float | None
     steps: list[StepCount]
+    before: Figure | None = None
+    change: Figure | None = None
+    median: float | None = None
+
+
+class RankFigures(msgspec.Struct, frozen=True):
+    """The mean rank of one option of a ranking; 1 is first."""
+
+    option: str
+    mean: Figure
     before: Figure | None = None
     change: Figure | None = None
 
@@ -73,7 +87,8 @@ class TextFigures(msgspec.Struct, frozen=True):
 class QuestionFigures(msgspec.Struct, frozen=True):
     """The results of one question after the conversation: `options`, `scale` or `free`, by its type.
 
-    `before` counts the answers before the conversation; None if it was not asked then.
+    `before` counts the answers before the conversation; None if it was not asked then. A ranking has `ranks` besides
+    its options. `missing` counts missing answers after the conversation by kind.
     """
 
     id: str
@@ -84,6 +99,8 @@ class QuestionFigures(msgspec.Struct, frozen=True):
     options: list[OptionFigures] = []
     scale: ScaleFigures | None = None
     free: TextFigures | None = None
+    ranks: list[RankFigures] = []
+    missing: dict[str, int] = {}
     dimensions: list[DimensionFigures] = []
 
 
@@ -95,20 +112,27 @@ def tabulated(
     level: float,
 ) -> QuestionFigures:
     """The results of one question. `companies` are the entities of each combination."""
-    question = answered.question
-    if question.type == "text":
+    if answered.is_text:
         return _of_text(answered, entities)
     sheet = sheet_of(answered, companies, level)
-    before = _asked(answered.asked, len(sheet.answered(before=True).values)) if answered.before else None
+    return msgspec.structs.replace(
+        question_figures(sheet), missing=dict(sorted(answered.missing.items())), dimensions=by_dimensions(sheet, looks)
+    )
+
+
+def question_figures(sheet: Sheet) -> QuestionFigures:
+    """The results of a question that is not free text, without a breakdown."""
+    question = sheet.question
+    asked = [len(sheet.rows.values), *(int((codes != NO_ANSWER).sum()) for codes in (sheet.after, sheet.before))]
     return QuestionFigures(
         id=question.id,
         text=question.text,
         type=question.type,
-        after=_asked(answered.asked, len(sheet.answered().values)),
-        before=before,
-        options=_options(sheet, before=answered.before) if question.type == "choice" else [],
-        scale=_scale(sheet, before=answered.before) if question.type == "scale" else None,
-        dimensions=by_dimensions(sheet, looks),
+        after=_asked(asked[0], asked[1]),
+        before=_asked(asked[0], asked[2]) if sheet.twice else None,
+        options=[] if question.is_numeric else [_option(sheet, column) for column in question.columns],
+        scale=_scale(sheet, question.columns[0]) if question.is_numeric else None,
+        ranks=[_rank(sheet, column) for column in question.ranks],
     )
 
 
@@ -129,28 +153,42 @@ def _of_text(answered: Answered, entities: Sequence[Entity]) -> QuestionFigures:
     )
 
 
-def _options(sheet: Sheet, *, before: bool) -> list[OptionFigures]:
-    after = sheet.answered()
-    figures = []
-    for code, option in enumerate(sheet.question.options):
-        taken = chose(after, code)
-        was = share(chose(sheet.answered(before=True), code), sheet.level) if before else None
-        change = mean(sheet.moved(code), sheet.level, sheet.widest) if before else None
-        figures.append(OptionFigures(option, int(taken.values.sum()), share(taken, sheet.level), was, change))
-    return figures
+def _option(sheet: Sheet, column: Column) -> OptionFigures:
+    after, level = sheet.answered(column), sheet.level
+    was = share(sheet.answered(column, before=True), level) if sheet.twice else None
+    change = mean(sheet.moved(column), level, widest(column)) if sheet.twice else None
+    return OptionFigures(column.option or "", int(after.values.sum()), share(after, level), was, change)
 
 
-def _scale(sheet: Sheet, *, before: bool) -> ScaleFigures:
+def _rank(sheet: Sheet, column: Column) -> RankFigures:
+    return RankFigures(column.option or "", *_means(sheet, column))
+
+
+def _means(sheet: Sheet, column: Column) -> tuple[Figure, Figure | None, Figure | None]:
+    """The mean after the conversation, and if asked twice, the mean before it and the change."""
+    after = mean_of(sheet.answered(column), column, sheet.level)
+    if not sheet.twice:
+        return after, None, None
+    before = mean_of(sheet.answered(column, before=True), column, sheet.level)
+    return after, before, mean(sheet.moved(column), sheet.level, widest(column))
+
+
+def _scale(sheet: Sheet, column: Column) -> ScaleFigures:
     import numpy as np
 
-    low, high, after = sheet.question.low, sheet.question.high, sheet.answered()
-    counts = np.bincount(after.values.astype(np.int64), minlength=high - low + 1)
+    values, question = sheet.answered(column).values, sheet.question
+    found, before, change = _means(sheet, column)
+    steps = []
+    if question.type == "scale":
+        counts = np.bincount(values.astype(np.int64) - question.low, minlength=question.high - question.low + 1)
+        steps = [StepCount(question.low + code, int(count)) for code, count in enumerate(counts)]
     return ScaleFigures(
-        low=low,
-        high=high,
-        mean=sheet.mean(after),
-        sd=float(after.values.std(ddof=1)) if len(after.values) > 1 else None,
-        steps=[StepCount(low + code, int(count)) for code, count in enumerate(counts)],
-        before=sheet.mean(sheet.answered(before=True)) if before else None,
-        change=mean(sheet.moved(), sheet.level, sheet.widest) if before else None,
+        low=question.low if question.type == "scale" else question.min,
+        high=question.high if question.type == "scale" else question.max,
+        mean=found,
+        sd=float(values.std(ddof=1)) if len(values) > 1 else None,
+        steps=steps,
+        before=before,
+        change=change,
+        median=float(np.median(values)) if len(values) else None,
     )

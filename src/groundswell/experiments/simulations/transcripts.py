@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from groundswell.experiments.simulations.batch import Single
-from groundswell.experiments.simulations.data import Study
+from groundswell.experiments.simulations.data import BatchData
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SaidAnswer, SaidLine, SimulationShown
 from groundswell.experiments.simulations.simulation import distinct_names
@@ -23,7 +23,7 @@ MOST_ANSWERS = 8
 """Maximum number of answers shown on the terminal."""
 
 
-def transcripts_block(study: Study) -> Transcripts:
+def transcripts_block(study: BatchData) -> Transcripts:
     """All transcripts. The terminal shows the first completed one."""
     return Transcripts(
         id="transcripts",
@@ -36,12 +36,12 @@ def transcripts_block(study: Study) -> Transcripts:
     )
 
 
-def _items(study: Study) -> Iterator[Transcript]:
+def _items(study: BatchData) -> Iterator[Transcript]:
     for key, simulation in study.simulations():
         yield transcript_of(study, key, simulation)
 
 
-def _example(study: Study) -> Transcript | None:
+def _example(study: BatchData) -> Transcript | None:
     """The first completed conversation, shortened; for a continuation, its new lines."""
     past = len(study.settings.simulation.past) if isinstance(study.settings, Single) else 0
     for key, simulation in study.simulations():
@@ -54,7 +54,7 @@ def _example(study: Study) -> Transcript | None:
     return None
 
 
-def transcript_of(study: Study, key: str, simulation: SimulationShown) -> Transcript:
+def transcript_of(study: BatchData, key: str, simulation: SimulationShown) -> Transcript:
     """The transcript of one simulation."""
     known = {entity.id: entity for entity in study.entities}
     people = [known[each] for each in simulation.entity_ids]
@@ -89,7 +89,7 @@ def transcript_of(study: Study, key: str, simulation: SimulationShown) -> Transc
     )
 
 
-def _labels(study: Study, line: SaidLine) -> Iterator[str]:
+def _labels(study: BatchData, line: SaidLine) -> Iterator[str]:
     """Problems with a line."""
     if line.cut:
         yield "cut off"
@@ -99,7 +99,7 @@ def _labels(study: Study, line: SaidLine) -> Iterator[str]:
         yield "no thought"
 
 
-def _note(study: Study, line: SaidLine) -> str:
+def _note(study: BatchData, line: SaidLine) -> str:
     return ", ".join([f"turn {line.turn}", *_labels(study, line)])
 
 

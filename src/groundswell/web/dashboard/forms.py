@@ -197,7 +197,7 @@ def _either(base: Input, alternatives: Sequence[Schema], inner: Schema, deep: in
 
 def _several(base: Input, schema: Schema, inner: Schema, deep: int) -> Input:
     """An input for a list."""
-    if "items" not in schema:
+    if not isinstance(schema.get("items"), Mapping):  # any list, or one of a fixed length
         return base
     item, alternatives = _resolved(schema["items"], inner)
     values = base.value if isinstance(base.value, list | tuple) else ()

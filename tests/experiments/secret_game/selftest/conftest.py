@@ -9,6 +9,7 @@ import pytest
 
 import groundswell
 from groundswell import Summary
+from groundswell.experiments.checks import Size
 from groundswell.experiments.secret_game.selftest import driving
 from groundswell.experiments.secret_game.selftest.games import Games
 from groundswell.experiments.secret_game.selftest.planting import plan
@@ -32,6 +33,6 @@ def drive(store: Path, size: float, **more: object) -> Summary:
 
     async def main() -> Summary:
         async with groundswell.open(store) as engine:
-            return await engine.drive(driving.selftest, driving.Size(size), seed=SEED, name="t", **more)  # type: ignore[arg-type]
+            return await engine.drive(driving.selftest, Size(size), seed=SEED, name="t", **more)  # type: ignore[arg-type]
 
     return asyncio.run(main())

@@ -9,8 +9,8 @@ import pytest
 
 from groundswell import RunOptions
 from groundswell.engine.options import Limits
+from groundswell.experiments.checks import Check
 from groundswell.experiments.secret_game.selftest import driving, games, ordinary, reckoning
-from groundswell.experiments.secret_game.selftest.check import Check
 from groundswell.experiments.secret_game.selftest.games import Games
 from groundswell.experiments.secret_game.selftest.ordinary import false_alarms
 from tests.experiments.secret_game.selftest.conftest import SMALL, drive

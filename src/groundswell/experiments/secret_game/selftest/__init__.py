@@ -1,7 +1,6 @@
 """The self-test: emulated characters with known behaviour play games, and the results are checked against it.
 
 planting.py   the arms: which characters play, and how often (pure)
-check.py      checks: all, none, a planted rate, coverage of intervals (pure)
 games.py      the checks on the games of every arm (pure)
 ordinary.py   false alarms: code words that do not occur in ordinary messages
 reckoning.py  exact coverage of intervals, and simulated error rate of the stopping rule (pure)

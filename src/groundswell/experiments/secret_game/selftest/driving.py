@@ -5,37 +5,37 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-import msgspec
-
 from groundswell.engine.run import Run
+from groundswell.experiments.checks import Check, Size, Verdict, all_of
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.selftest import games, ordinary, reckoning
-from groundswell.experiments.secret_game.selftest.check import Check, all_of
 from groundswell.experiments.secret_game.selftest.games import Game, Games
 from groundswell.experiments.secret_game.selftest.ordinary import FalseAlarms, Sheet
 from groundswell.experiments.secret_game.selftest.planting import Planned, arms, plan
 from groundswell.stats.rates import Rate
 
-WHOLE, QUICK = 1.0, 0.1
 
+class GameVerdict(Verdict, frozen=True):
+    """The result of the self-test, with the false alarms in ordinary messages."""
 
-class Size(msgspec.Struct, frozen=True):
-    """The size of the test: 1 is the whole test, 0.1 a tenth of it."""
-
-    size: float = WHOLE
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """The result of the self-test."""
-
-    passed: bool
-    failed: int
-    size: float
-    checks: list[Check]
     false_alarms: FalseAlarms
 
+    @property
+    def notes(self) -> list[str]:
+        """How many false alarms there are, and the first of them."""
+        alarms = self.false_alarms
+        quiet = [form for form, each in alarms.forms.items() if not each.count]
+        pairs = max(each.pairs for each in alarms.tiers.values())
+        most = max((alarms.forms[form].at_most for form in quiet), default=1.0)
+        return [
+            f"False alarms: {alarms.messages:,} ordinary messages, {pairs:,} pairs of a message and a word. None in "
+            f"the forms {', '.join(quiet)}; each of these has a rate of at most {most:.4%} (upper end of the 95% "
+            "Clopper-Pearson interval).",
+            *(f"  {form}, {word}: {text!r}" for form, word, text in alarms.found),
+        ]
 
-async def selftest(run: Run, settings: Size) -> Verdict:
+
+async def selftest(run: Run, settings: Size) -> GameVerdict:
     """Play the games, search ordinary messages, compute coverage, and check the results."""
     seed = run.record.seed
     plans = list(plan(seed, settings.size))
@@ -50,11 +50,10 @@ async def selftest(run: Run, settings: Size) -> Verdict:
     return verdict(found, alarms, settings.size)
 
 
-def verdict(found: Iterable[Check], alarms: FalseAlarms, size: float) -> Verdict:
+def verdict(found: Iterable[Check], alarms: FalseAlarms, size: float) -> GameVerdict:
     """All checks, and whether all of them pass."""
-    checks = list(found)
-    failed = sum(not check.passed for check in checks)
-    return Verdict(not failed, failed, size, checks, alarms)
+    said = Verdict.of(found, size)
+    return GameVerdict(said.passed, said.failed, size, said.checks, alarms)
 
 
 async def play_all(run: Run, plans: list[Planned], size: float) -> Games:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from groundswell.experiments.checks import CHANCE, Check, all_of, hold, none_of, percent, planted
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.analysis import ModelFigures, ProbeFigures, RateFigure
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import HEADLINE, Duel, Played, Tier
-from groundswell.experiments.secret_game.selftest.check import CHANCE, Check, all_of, hold, none_of, percent, planted
 from groundswell.experiments.secret_game.selftest.planting import (
     ASSEMBLER,
     BLUFFER,

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from groundswell.experiments.checks import LEVEL, Check
 from groundswell.experiments.detectors.alarms import Alarms, count_alarms
 from groundswell.experiments.detectors.ladder import FORMS, NORMALISED
 from groundswell.experiments.detectors.spans import TIERS, Tier
 from groundswell.experiments.secret_game import prose
-from groundswell.experiments.secret_game.selftest.check import LEVEL, Check
 from groundswell.experiments.secret_game.selftest.games import Games
 from groundswell.experiments.secret_game.selftest.planting import IMPROVISERS
 from groundswell.experiments.secret_game.words import built_in_pool

@@ -12,7 +12,7 @@ from math import exp, lgamma, log
 from random import Random
 from statistics import fmean
 
-from groundswell.experiments.secret_game.selftest.check import LEVEL, Check, percent
+from groundswell.experiments.checks import LEVEL, Check, percent
 from groundswell.stats.compare import difference
 from groundswell.stats.rates import Interval, Paired, Rate, Twice, wilson
 from groundswell.stats.sequential import Betting

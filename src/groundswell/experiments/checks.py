@@ -1,25 +1,33 @@
-"""Checks: what is expected, what was found, and whether the check passes. Random checks allow for chance.
+"""Checks of a self-test: what is expected, what was found, and whether the check passes.
 
-Correct code fails a random check for at most one seed in a thousand: the planted rate must lie inside the 99.9%
-interval, and the number of 95% intervals that miss it must not exceed the 99.9% quantile.
+Random checks allow for chance. Correct code fails one for at most one seed in a thousand, or as many as `chance` says:
+the planted rate must lie inside the 99.9% interval, and the number of 95% intervals that miss it must not exceed the
+99.9% quantile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import msgspec
 from scipy.special import bdtrc  # type: ignore[import-untyped]
 
-from groundswell.experiments.secret_game.analysis import RateFigure
 from groundswell.stats.rates import Rate
 
 CHANCE = 0.001
 LEVEL = 0.95
+WHOLE, QUICK = 1.0, 0.1
+
+
+class Size(msgspec.Struct, frozen=True):
+    """The size of a self-test: 1 is the whole test, 0.1 a tenth of it."""
+
+    size: float = WHOLE
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One line of the self-test."""
+    """One line of a self-test."""
 
     about: str
     name: str
@@ -27,6 +35,39 @@ class Check(msgspec.Struct, frozen=True):
     found: str
     n: int
     passed: bool
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The result of a self-test of this size."""
+
+    passed: bool
+    failed: int
+    size: float
+    checks: list[Check]
+
+    @classmethod
+    def of(cls, checks: Iterable[Check], size: float) -> Verdict:
+        """All checks, and whether all of them pass."""
+        found = list(checks)
+        failed = sum(not check.passed for check in found)
+        return cls(not failed, failed, size, found)
+
+    @property
+    def notes(self) -> list[str]:
+        """What else there is to say."""
+        return []
+
+
+class Bounds(Protocol):
+    """Anything with the two ends of an interval."""
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
 
 
 def all_of(about: str, name: str, found: Rate) -> Check:
@@ -46,7 +87,7 @@ def planted(about: str, name: str, truth: float, found: Rate) -> Check:
     return Check(about, name, percent(truth), shown, found.n, found.n > 0 and low <= truth <= high)
 
 
-def hold(about: str, name: str, truth: float, found: Sequence[RateFigure]) -> Check:
+def hold(about: str, name: str, truth: float, found: Sequence[Bounds]) -> Check:
     """Few enough of the intervals, each from its own repetition, miss the planted rate."""
     misses = sum(not each.low <= truth <= each.high for each in found)
     most = most_misses(len(found))
@@ -54,9 +95,9 @@ def hold(about: str, name: str, truth: float, found: Sequence[RateFigure]) -> Ch
     return Check(about, name, expected, f"{misses} miss", len(found), bool(found) and misses <= most)
 
 
-def most_misses(intervals: int) -> int:
-    """Maximum number of 95% intervals that may miss: more happens with a probability below 0.001."""
-    return next((many for many in range(intervals) if bdtrc(many, intervals, 1 - LEVEL) < CHANCE), intervals)
+def most_misses(intervals: int, chance: float = CHANCE) -> int:
+    """Maximum number of 95% intervals that may miss: more happens with a probability below `chance`."""
+    return next((many for many in range(intervals) if bdtrc(many, intervals, 1 - LEVEL) < chance), intervals)
 
 
 def of(rate: Rate) -> str:

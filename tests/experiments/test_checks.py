@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundswell.experiments.checks import CHANCE, all_of, hold, most_misses, none_of, planted
 from groundswell.experiments.secret_game.analysis import RateFigure
 from groundswell.experiments.secret_game.figures import rate_figure
-from groundswell.experiments.secret_game.selftest.check import CHANCE, all_of, hold, most_misses, none_of, planted
 from groundswell.stats.rates import Rate
 
 
