@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-dashboard bench-workers bench-scaling bench-mutation bench-evolution bench-searching bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-studies bench-dashboard bench-workers bench-scaling bench-mutation bench-evolution bench-searching bench-peers clean
 
 # Play the secret game with a real model on this machine, and write a report.
 demo: $(MODEL)
@@ -85,6 +85,11 @@ bench-game: $(READY)
 bench-api: $(READY)
 	$(BIN)/python bench/api.py
 	$(BIN)/python bench/answers.py
+
+# Studies: intervals, false alarms and power with few people, and with the answers of two published surveys. Ten minutes.
+bench-studies: $(READY)
+	$(BIN)/python bench/shares.py
+	$(BIN)/python bench/surveys.py
 
 # The dashboard: how fast its pages load, and what viewers cost a run. About five minutes; needs Chromium.
 bench-dashboard: $(READY)

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit  # type: ignore[import-untyped]
 
 from groundswell.experiments.simulations.combinations import draw, possible
-from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, rows, share, two_way
+from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, rows, share
 from groundswell.stats.compare import bearing
 
 if TYPE_CHECKING:
@@ -90,14 +90,21 @@ def usual(found: Rows) -> dict[str, bool]:
     """Whether the simpler intervals contain the true value."""
     n, middle = len(found.values), float(found.values.mean())
     scores = (found.values - middle) / n
-    own = np.bincount(found.who, scores)
-    people = int(np.count_nonzero(np.bincount(found.who)))
-    t = float(stdtrit(people - 1, 0.975))
+    cells = found.company * found.links.people + found.who
+    by_person, by_company, by_cell = (clustered(scores, each) for each in (found.who, found.company, cells))
+    t = float(stdtrit(len(np.unique(found.who)) - 1, 0.975))
     return {
         "plain": abs(middle) <= float(stdtrit(n - 1, 0.975)) * sqrt(float((scores**2).sum()) * n / (n - 1)),
-        "one-way": abs(middle) <= t * sqrt(float((own**2).sum()) * people / (people - 1)),
-        "two-way": abs(middle) <= t * sqrt(two_way([found], [scores])),
+        "one-way": abs(middle) <= t * sqrt(by_person),
+        "two-way": abs(middle) <= t * sqrt(max(by_person, by_company, by_person + by_company - by_cell)),
     }
+
+
+def clustered(scores: Floats, clusters: NDArray[np.int64]) -> float:
+    """The variance of a sum of scores from the sums of clusters."""
+    _, numbers = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(numbers, scores)
+    return float((sums**2).sum()) * len(sums) / (len(sums) - 1)
 
 
 def tried(scene: Scene, random: np.random.Generator) -> dict[str, bool | None]:

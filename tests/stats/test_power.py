@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -253,20 +255,51 @@ def p_of(first: int, n: int, second: int, other: int) -> float:
     [(0.375, 0.25, 16, 16, 0.025), (0.3, 0.4, 12, 12, 0.05), (0.1, 0.3, 26, 20, 0.05), (0.5, 0.0, 12, 12, 0.05)],
     ids=str,
 )
-def test_the_power_of_a_difference_of_shares_is_about_that_of_its_test(
+def test_the_power_of_a_difference_of_shares_is_that_of_its_test(
     rate: float, effect: float, n: int, other: int, alpha: float
 ) -> None:
-    """The approximation before this one announced 20% for the first, where the test finds 11%."""
     found = sum(
         stats.binom.pmf(i, n, rate + effect) * stats.binom.pmf(j, other, rate)
         for i, j in product(range(n + 1), range(other + 1))
         if p_of(i, n, j, other) <= alpha
     )
-    assert power_of_share_difference(rate, effect, n, other, alpha=alpha) == pytest.approx(found, abs=0.035)
+    assert power_of_share_difference(rate, effect, n, other, alpha=alpha) == pytest.approx(found, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rate", "effect", "n", "correlation", "alpha"),
+    [(0.375, 0.25, 20, 0.29, 0.025), (0.1, 0.3, 16, 0.2, 0.05), (0.4, 0.3, 12, 0.5, 0.05), (0.5, 0.0, 16, 0.3, 0.05)],
+    ids=str,
+)
+def test_the_power_within_people_is_about_that_of_its_test(
+    rate: float, effect: float, n: int, correlation: float, alpha: float
+) -> None:
+    one, scale = rate + effect, sqrt(rate * (1 - rate) * (rate + effect) * (1 - rate - effect))
+    both = one * rate + correlation * scale
+    chances, found = (both, one - both, rate - both, 1 - one - rate + both), 0.0
+    for counts in product(range(n + 1), repeat=3):
+        if sum(counts) <= n:
+            table = (*counts, n - sum(counts))
+            p = p_of_pairs(*table)
+            found += float(stats.multinomial.pmf(table, n, chances)) * (p <= alpha)
+    power = power_of_share_difference(rate, effect, n, n, correlation=correlation, alpha=alpha)
+    assert power == pytest.approx(found, abs=1e-3)
+
+
+@cache
+def p_of_pairs(both: int, first: int, second: int, neither: int) -> float:
+    """The p-value of two answers of the same people, each alone."""
+    n = both + first + second + neither
+    who, alone = np.arange(n), [(each,) for each in range(n)]
+    one = rows([1.0] * (both + first) + [0.0] * (second + neither), who, who, alone)
+    other = rows([1.0] * both + [0.0] * first + [1.0] * second + [0.0] * neither, who, who, alone)
+    p = p_of_shares(one, other, shared=True)
+    assert p is not None
+    return p
 
 
 def test_correlated_shares_are_easier_to_distinguish_and_more_people_help() -> None:
-    powers = [power_of_share_difference(0.4, 0.2, 40, 40, correlation) for correlation in (-0.3, 0.0, 0.3, 0.6)]
+    powers = [power_of_share_difference(0.4, 0.2, 40, 40, correlation=each) for each in (-0.3, 0.0, 0.3, 0.6)]
     assert powers == sorted(powers)
     powers = [power_of_share_difference(0.4, 0.2, n, n) for n in (10, 40, 160, 640)]
     assert powers == sorted(powers)

@@ -47,6 +47,11 @@ def selftest(
     quick: Annotated[
         bool, Meta(description="Run a tenth of the games or studies. Takes a few seconds."), Flag(usual=True)
     ] = False,
+    times: Annotated[
+        Annotated[int, Meta(ge=1, le=100)],
+        Meta(description="Run this many times as many games or studies, for more precise figures."),
+        Flag(metavar="N", usual=True),
+    ] = 1,
     seed: Annotated[int, Meta(description="Random seed."), Flag(metavar="N", usual=True)] = 0,
     out: Annotated[
         Path | None,
@@ -62,18 +67,22 @@ def selftest(
     `selftest simulations`: emulated persons with planted effects, or with none, take part in many small studies. The
     test checks false alarms, power, intervals and counts of missing answers.
     """
+    from groundswell.experiments.checks import QUICK, WHOLE
+
+    if quick and times > 1:
+        raise SettingsError("--quick and --times: give one of them")
     if out is not None:
         _make(out)
     with _store(flags.store) as store:
-        ended = _run(experiment, store, seed, quick=quick, verbose=flags.verbose)
+        ended = _run(experiment, store, seed, QUICK if quick else WHOLE * times, verbose=flags.verbose)
         raise click.exceptions.Exit(_tell(experiment, ended, flags, store, out))
 
 
-def _run(experiment: Tested, store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:
+def _run(experiment: Tested, store: str, seed: int, size: float, *, verbose: bool) -> Ended:
     from groundswell.cli.running import carry_out
-    from groundswell.experiments.checks import QUICK, WHOLE, Size
+    from groundswell.experiments.checks import Size
 
-    settings = Size(QUICK if quick else WHOLE)
+    settings = Size(size)
 
     async def work(engine: Engine) -> Summary:
         if experiment == "game":

@@ -139,36 +139,49 @@ def krippendorffs_alpha(
     values = sorted({each for at in there for each in rows[at]}, key=repr)
     if len(values) < 2:
         return Alpha(None, None, None, len(there))
-    code = {each: number for number, each in enumerate(values)}
-    counts = np.zeros((len(there), len(values)))
-    for unit, at in enumerate(there):
-        for each in rows[at]:
-            counts[unit, code[each]] += 1
+    n = np.array([len(rows[at]) for at in there], dtype=float)
     if interval:
-        numbers = np.array(values, dtype=float)
-        apart = (numbers[:, None] - numbers[None, :]) ** 2
+        numbers = [np.array(rows[at], dtype=float) for at in there]
+        middle = np.concatenate(numbers).mean()
+        parts = np.array([((each - middle).sum(), ((each - middle) ** 2).sum()) for each in numbers])
     else:
-        apart = 1.0 - np.eye(len(values))
-    observed = np.einsum("uc,cd,ud->u", counts, apart, counts) / (counts.sum(axis=1) - 1)
+        code = {each: number for number, each in enumerate(values)}
+        parts = np.zeros((len(there), len(values)))
+        for unit, at in enumerate(there):
+            for each in rows[at]:
+                parts[unit, code[each]] += 1
+    observed = _disagreement(n, parts, interval=interval)
     _, cluster = np.unique(np.array(clusters)[there], return_inverse=True)
-    by_cluster = np.bincount(cluster, observed).astype(float)
-    totals = np.zeros((len(by_cluster), len(values)))
-    np.add.at(totals, cluster, counts)
-    value = float(_alphas(np.ones((1, len(by_cluster))), by_cluster, totals, apart)[0])
-    if len(by_cluster) < FEWEST_CLUSTERS:
+    many = int(cluster.max()) + 1
+    totals = np.zeros((many, 2 + parts.shape[1]))
+    np.add.at(totals, cluster, np.column_stack([observed, n, parts]))
+    value = float(_alphas(np.ones((1, many)) @ totals, interval=interval)[0])
+    if many < FEWEST_CLUSTERS:
         return Alpha(value, None, None, len(there))
-    drawn = _resampled(np.zeros(len(by_cluster), dtype=np.int64), seed)
-    found = _alphas(drawn, by_cluster, totals, apart)
+    drawn = _resampled(np.zeros(many, dtype=np.int64), seed)
+    found = _alphas(drawn @ totals, interval=interval)
     low, high = np.quantile(found[np.isfinite(found)], [(1 - level) / 2, (1 + level) / 2])
     return Alpha(value, float(low), float(high), len(there))
 
 
-def _alphas(draws: Floats, observed: Floats, totals: Floats, apart: Floats) -> Floats:
+def _disagreement(n: Floats, parts: Floats, *, interval: bool) -> Floats:
+    """The sum of differences between all pairs of values, divided by n - 1.
+
+    For numbers, differences are squared, and `parts` are the sum of values and of their squares. For labels, a
+    difference is 1, and `parts` are the counts of each label.
+    """
+    if interval:
+        found = 2 * (n * parts[:, 1] - parts[:, 0] ** 2) / (n - 1)
+    else:
+        found = (n**2 - (parts**2).sum(axis=1)) / (n - 1)
+    return np.asarray(found, dtype=float)
+
+
+def _alphas(totals: Floats, *, interval: bool) -> Floats:
     """Alpha for each sample of clusters; not a number where all values are the same."""
-    values = draws @ totals
-    expected = np.einsum("bc,cd,bd->b", values, apart, values) / (values.sum(axis=1) - 1)
+    expected = _disagreement(totals[:, 1], totals[:, 2:], interval=interval)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = 1 - (draws @ observed) / expected
+        found: Floats = 1 - totals[:, 0] / expected
     return found
 
 

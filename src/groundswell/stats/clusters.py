@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
-from groundswell.stats.rates import Interval, apart, score, worth
+from groundswell.stats.rates import Interval, Paired, apart, quantile, score, worth
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -143,17 +143,16 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Rows(NamedTuple):
-    """Values with the person and company of each, numbered from 0, and a number for each pair of person and company."""
+    """Values with the person and company of each, numbered from 0."""
 
     values: Floats
     who: Ints
     company: Ints
-    cell: Ints
     links: Links
 
     def among(self, chosen: Bools) -> Rows:
         """A subset of the rows. Companies keep all their members."""
-        return Rows(self.values[chosen], self.who[chosen], self.company[chosen], self.cell[chosen], self.links)
+        return Rows(self.values[chosen], self.who[chosen], self.company[chosen], self.links)
 
     def of(self, values: Floats) -> Rows:
         """The same rows with other values."""
@@ -189,8 +188,7 @@ def rows(
     many = int(everybody.max(initial=-1)) + 1
     links = Links(np.repeat(np.arange(len(members)), sizes), everybody, sizes, many)
     people, companies = np.asarray(who, dtype=np.int64), np.asarray(company, dtype=np.int64)
-    _, cells = np.unique(companies * many + people, return_inverse=True)
-    return Rows(np.asarray(values, dtype=float), people, companies, cells, links)
+    return Rows(np.asarray(values, dtype=float), people, companies, links)
 
 
 def mean(rows: Rows, level: float = 0.95, bounds: Interval | None = None) -> Figure:
@@ -205,9 +203,9 @@ def share(rows: Rows, level: float = 0.95) -> Figure:
     """The mean of values that are 0 or 1, with Wilson's interval at the effective sample size.
 
     The effective sample size is n over the design effect, at least 1, and the quantile is Student's t instead of the
-    normal one: E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. If all values are equal there is no
-    design effect. Then all values of a person (or of a company, if companies are fewer) count as one, and the interval
-    is exact.
+    normal one: E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. If everybody answered once and alone,
+    the interval is Wilson's own. If all values are equal, all values of a person (or of a company, if companies are
+    fewer) count as one, and the interval is exact.
     """
     if not len(rows.values):
         return _nothing(rows)
@@ -228,11 +226,14 @@ def difference_of_shares(one: Rows, other: Rows, level: float = 0.95, *, shared:
     """The difference of two shares, from the intervals of both and their correlation.
 
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
-    1693-1702.
+    1693-1702. With `shared`, and one value of each person on both sides, the interval is that of `rates.Paired`.
     """
     if not len(one.values) or not len(other.values):
         return _nothing(one, other)
     sides = [one, other]
+    pairs = _pairs(one, other) if shared else None
+    if pairs is not None:
+        return _figure(float(one.values.mean() - other.values.mean()), pairs.interval(level), sides)
     spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
     first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
     means = [float(side.values.mean()) for side in sides]
@@ -257,20 +258,14 @@ def p_of_shares(one: Rows, other: Rows, *, shared: bool = False) -> float | None
     """The p-value of a difference of two shares: one minus the level at which the interval of
     `difference_of_shares` reaches zero.
     """
-    sides = [one, other]
-    spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
-    if _share(one, spreads[0], 0.5) is None or _share(other, spreads[1], 0.5) is None:
+    if difference_of_shares(one, other, 0.5, shared=shared).low is None:
         return None
-    rho, means = correlation(*spreads), [float(side.values.mean()) for side in sides]
-    if means[0] == means[1]:
+    if one.values.mean() == other.values.mean():
         return 1.0
 
     def misses_zero(level: float) -> bool:
-        first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
-        if first is None or second is None:
-            return False
-        low, high = apart(means[0], first, means[1], second, rho)
-        return low > 0 or high < 0
+        found = difference_of_shares(one, other, level, shared=shared)
+        return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
 
     least, most = 1e-12, 1.0
     for _ in range(50):
@@ -284,36 +279,66 @@ def spread_of(sides: Sequence[Rows], weights: Sequence[float] = (1.0, -1.0), *, 
 
     With `shared`, the values of a person in several groups are correlated; otherwise people count once for each group.
 
-    The largest of four: people as clusters; companies as clusters; both at once, A. C. Cameron, J. B. Gelbach, D. L.
-    Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife that
-    leaves out a person together with every company they were in.
+    The larger of two: people as clusters, and the jackknife that leaves out a person together with every company they
+    were in.
     """
-    people, companies = [distinct(each.who) for each in sides], [distinct(each.company) for each in sides]
-    if min(people) < ENOUGH:
+    if min(distinct(each.who) for each in sides) < ENOUGH:
         return Spread(reason=FEW_PEOPLE)
-    if min(companies) < ENOUGH:
+    if min(distinct(each.company) for each in sides) < ENOUGH:
         return Spread(reason=FEW_COMPANIES)
     scores = [
         weight * (each.values - each.values.mean()) / len(each.values)
         for weight, each in zip(weights, sides, strict=False)
     ]
-    by_both = two_way(sides, scores, shared=shared)
-    if by_both <= 1e-24 * (1 + max(float(abs(each.values).max()) for each in sides) ** 2):
+    own = _by_people(sides, scores, shared=shared)
+    by_person, left_out = sum(variance for variance, _ in own), jackknife(sides, scores, weights, shared=shared)
+    if max(by_person, left_out or 0.0) <= 1e-24 * (1 + max(float(abs(each.values).max()) for each in sides) ** 2):
         return Spread(reason=ALL_SAME)
-    left_out = jackknife(sides, scores, weights, shared=shared)
     if left_out is None:
         return Spread(reason=ALWAYS_THERE)
     together = distinct(np.concatenate([each.company for each in sides]))
-    own = _by_strata(sides, scores, [each.who for each in sides], shared=shared)
-    return Spread(max(by_both, left_out), min(_welch(*zip(*own, strict=True)), together - 1))
+    variance = max(by_person, left_out) * _for_influence(sides)
+    return Spread(variance, min(_welch(*zip(*own, strict=True)), together - 1))
 
 
-def two_way(sides: Sequence[Rows], scores: Sequence[Floats], *, shared: bool = False) -> float:
-    """The variance with people and companies as clusters; at least that of either alone."""
-    by_company = _by(np.concatenate(scores), np.concatenate([each.company for each in sides]))
-    by_person = sum(variance for variance, _ in _by_strata(sides, scores, [each.who for each in sides], shared=shared))
-    by_cell = sum(variance for variance, _ in _by_strata(sides, scores, [each.cell for each in sides], shared=shared))
-    return max(by_person, by_company, by_person + by_company - by_cell)
+def _for_influence(sides: Sequence[Rows]) -> float:
+    """By how much to enlarge a variance because people influence several answers; 1 if all of them answered alone.
+
+    Answers in companies of the same person vary less around their mean than around the truth. The variance is divided
+    by the share of answers that do not depend on a person, on average over answers. (Alone, that is done by n - 1.)
+    If people gave values of several groups, their influence is in all of them and cancels.
+    """
+    links, who = sides[0].links, np.concatenate([np.unique(each.who) for each in sides])
+    if len(who) > distinct(who) or all(_are_alone(each) for each in sides):
+        return 1.0
+    touched = np.zeros(links.people)
+    for each in sides:
+        counts = np.bincount(each.company, minlength=len(links.sizes))
+        touched += np.bincount(links.who, counts[links.company], links.people) / len(each.values) / len(sides)
+    touched = touched[touched > 0]
+    return (1 - 1 / len(touched)) / (1 - float((touched**2).sum() / touched.sum()))
+
+
+def _are_alone(rows: Rows) -> bool:
+    """Whether nobody was in the company of others."""
+    return int(rows.links.sizes[rows.company].max(initial=1)) == 1
+
+
+def _are_independent(rows: Rows) -> bool:
+    """Whether everybody gave one value, alone."""
+    return _are_alone(rows) and distinct(rows.who) == len(rows.values)
+
+
+def _pairs(one: Rows, other: Rows) -> Paired | None:
+    """Two values of 0 or 1 of the same people, one on each side; None if there are other values or too few people."""
+    if not (_are_independent(one) and _are_independent(other)) or len(one.values) < ENOUGH:
+        return None
+    first, second = np.argsort(one.who), np.argsort(other.who)
+    if not np.array_equal(one.who[first], other.who[second]):
+        return None
+    values = 2 * one.values[first] + other.values[second]
+    neither, second_only, first_only, both = np.bincount(values.astype(np.int64), minlength=4).tolist()
+    return Paired(both, first_only, second_only, neither)
 
 
 def _strata(sides: Sequence[Rows], *, shared: bool) -> Ints:
@@ -336,21 +361,15 @@ def _strata(sides: Sequence[Rows], *, shared: bool) -> Ints:
     return strata
 
 
-def _by_strata(
-    sides: Sequence[Rows], scores: Sequence[Floats], clusters: Sequence[Ints], *, shared: bool
-) -> list[tuple[float, int]]:
-    """The variance and the number of people of each group; with `shared`, of each set of groups."""
+def _by_people(sides: Sequence[Rows], scores: Sequence[Floats], *, shared: bool) -> list[tuple[float, int]]:
+    """The variance with people as clusters, and their number, of each group; with `shared`, of each set of groups."""
     whose = [each.who for each in sides]
     if not shared:
-        parts = zip(scores, clusters, whose, strict=True)
-        return [(_by(score, cluster), distinct(who)) for score, cluster, who in parts]
-    score, cluster, who = np.concatenate(scores), np.concatenate(clusters), np.concatenate(whose)
+        return [(_by(score, who), distinct(who)) for score, who in zip(scores, whose, strict=True)]
+    score, who = np.concatenate(scores), np.concatenate(whose)
     stratum = _strata(sides, shared=True)[who]
-    found = []
-    for each in np.unique(stratum):
-        mine = stratum == each
-        found.append((_by(score[mine], cluster[mine]), distinct(who[mine])))
-    return found
+    chosen = [stratum == each for each in np.unique(stratum)]
+    return [(_by(score[mine], who[mine]), distinct(who[mine])) for mine in chosen]
 
 
 def jackknife(
@@ -432,6 +451,8 @@ def _share(rows: Rows, spread: Spread, level: float) -> Interval | None:
         return worth(value, min(distinct(rows.who), distinct(rows.company)), level)
     if spread.reason:
         return None
+    if _are_independent(rows):
+        return score(value, len(rows.values), quantile(level))
     n = min(float(len(rows.values)), value * (1 - value) / spread.variance)
     return score(value, n, student(spread.df, level))
 

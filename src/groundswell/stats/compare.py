@@ -230,7 +230,7 @@ def _sums(strata: Sequence[Paired]) -> tuple[int, Floats, float]:
         return lowest, np.log(weights), tilt
 
 
-def log_ways(n: int, k: Ints) -> Floats:
+def log_ways(n: int | Ints, k: Ints) -> Floats:
     """The logarithm of the binomial coefficient n over k."""
     found: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return found

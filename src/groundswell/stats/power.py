@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, floor, isnan, sqrt
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import nctdtr, stdtrit, xlog1py, xlogy  # type: ignore[import-untyped]
 
 from groundswell.stats.compare import Floats, log_ways
-from groundswell.stats.rates import Rate, apart, score
+from groundswell.stats.rates import Rate
 
 EXACT = 200_000
 """Up to this many outcomes, powers of independent rates are exact: about six hundred rows per arm at rates of a half,
@@ -26,6 +26,8 @@ nearly twenty thousand at a hundredth.
 """
 EXACT_PAIRED = 10_000_000
 """Up to this many rows, powers of paired rates are exact."""
+EXACT_TABLES = 40
+"""Up to this many people, powers of two shares of the same people are exact."""
 MOST = 10**9
 FINE = 1e-4
 """Precision of the search for a difference."""
@@ -141,33 +143,86 @@ def _t_below(df: float, shift: float, at: float) -> float:
 
 
 def power_of_share_difference(
-    rate: float, effect: float, n: int, n_other: int, correlation: float = 0.0, alpha: float = 0.05
+    rate: float, effect: float, n: int, n_other: int, *, correlation: float | None = None, alpha: float = 0.05
 ) -> float:
     """The power to distinguish the share of n people from a share of n_other people that is lower by `effect`.
 
-    `rate` is the lower share. The test is that of `clusters.p_of_shares`, where each person gives one value, or with a
-    correlation, one value to each share. A normal approximation: the smallest difference that is significant is taken
-    where the mean of the two shares is as expected. It is within about 4 percentage points of the power of the test
-    from 16 people per share on, and further off for fewer people and shares near 0 or 1.
+    `rate` is the lower share. The test is that of `clusters.p_of_shares` where each person gives one value, or with a
+    correlation (phi), one value to each share. Then, beyond `EXACT_TABLES` people, the number of those with two values
+    of 1 is taken at its mean given how many change.
     """
-    _check_n(min(n, n_other) - 1)
-    one, middle = min(1.0, rate + effect), (rate + min(1.0, rate + effect)) / 2
-    spans = [(many - 1, -float(stdtrit(many - 1, alpha / 2))) for many in (n, n_other)]
+    higher, lower = min(1.0, rate + effect), rate
+    if correlation is None:
+        _check_n(min(n, n_other))
+        first, second = _around(n, higher)[:, None], _around(n_other, lower)[None, :]
+        one, other = first / n, second / n_other
+        chances = _binomial(n, higher, first) * _binomial(n_other, lower, second)
+        found = _is_apart(one, other, _wilson(one, n, alpha, exact=True), _wilson(other, n_other, alpha, exact=True))
+        return min(1.0, float(chances[found].sum()))
+    if n != n_other:
+        raise ValueError(f"n {n} and {n_other}: must be equal where the same people give both values")
+    _check_n(n)
+    low, high = _correlations(higher, lower)
+    rates = _discordant(higher, lower, None, min(max(correlation, low), high))
+    first, second = _around(n, rates.first)[:, None, None], _around(n, rates.second)[None, :, None]
+    same, rest = np.maximum(n - first - second, 0), 1 - rates.first - rates.second
+    yes = min(1.0, max(0.0, (higher - rates.first) / rest)) if rest > 1e-12 else 0.0
+    both: NDArray[Any] = np.arange(n + 1) if n <= EXACT_TABLES else same * yes
+    # The second count is binomial among those who are not in the first, and so on.
+    left = min(1.0, rates.second / (1 - rates.first)) if rates.first < 1 else 0.0
+    chances = _binomial(n, rates.first, first) * _binomial(np.maximum(n - first, second), left, second)
+    if n <= EXACT_TABLES:
+        chances = chances * _binomial(np.maximum(same, both), yes, both)
+    one, other, possible = (both + first) / n, (both + second) / n, (first + second <= n) & (both <= same)
+    one, other, neither = np.minimum(one, 1.0), np.minimum(other, 1.0), np.maximum(same - both, 0)
+    phi = _phi(both, first, second, neither, n)
+    found = _is_apart(one, other, _wilson(one, n, alpha), _wilson(other, n, alpha), phi)
+    return min(1.0, float(chances[found & possible].sum()))
 
-    def is_significant(difference: float) -> bool:
-        shares = middle + difference / 2, middle - difference / 2
-        first, second = (score(share, *span) for share, span in zip(shares, spans, strict=True))
-        return apart(shares[0], first, shares[1], second, correlation).low > 0
 
-    least, most = 0.0, 2 * min(middle, 1 - middle)
-    for _ in range(40):
-        half = (least + most) / 2
-        least, most = (least, half) if is_significant(half) else (half, most)
-    errors = sqrt(one * (1 - one) / n), sqrt(rate * (1 - rate) / n_other)
-    real = sqrt(max(0.0, errors[0] ** 2 + errors[1] ** 2 - 2 * correlation * errors[0] * errors[1]))
-    if not real:
-        return float(effect >= most)
-    return NormalDist().cdf((effect - most) / real) + NormalDist().cdf((-effect - most) / real)
+def _around(n: int, share: float) -> NDArray[np.int64]:
+    """The likely counts of n: all others together have a probability below one in a hundred thousand."""
+    reach = 4.5 * sqrt(n * share * (1 - share)) + 10
+    return np.arange(max(0, floor(n * share - reach)), min(n, ceil(n * share + reach)) + 1)
+
+
+def _wilson(share: Floats, n: int, alpha: float, *, exact: bool = False) -> tuple[Floats, Floats]:
+    """Wilson's intervals; with `exact`, exact ones for shares of 0 and 1."""
+    z = NormalDist().inv_cdf(1 - alpha / 2)
+    more = z * z / n
+    middle, half = share + more / 2, z * np.sqrt(share * (1 - share) / n + more / (4 * n))
+    low, high = (middle - half) / (1 + more), (middle + half) / (1 + more)
+    if exact:
+        end = (alpha / 2) ** (1 / n)
+        low, high = np.where(share == 1, end, low), np.where(share == 0, 1 - end, high)
+    return np.minimum(np.maximum(low, 0.0), share), np.maximum(np.minimum(high, 1.0), share)
+
+
+def _is_apart(
+    one: Floats,
+    other: Floats,
+    its: tuple[Floats, Floats],
+    others: tuple[Floats, Floats],
+    rho: Floats | float = 0.0,
+) -> NDArray[np.bool_]:
+    """Whether the interval of `rates.apart` excludes 0."""
+
+    def reach(a: Floats, b: Floats) -> Floats:
+        found: Floats = np.sqrt(np.maximum(0.0, a * a - 2 * rho * a * b + b * b))
+        return found
+
+    above, below = reach(one - its[0], others[1] - other), reach(its[1] - one, other - others[0])
+    found: NDArray[np.bool_] = (one - other > above) | (other - one > below)
+    return found
+
+
+def _phi(both: NDArray[Any], first: NDArray[Any], second: NDArray[Any], neither: NDArray[Any], n: int) -> Floats:
+    """The correlation of two values of the same people, with the shrinkage of `rates.Paired`."""
+    below = (both + first) * (second + neither) * (both + second) * (first + neither)
+    above = both * neither - first * second
+    corrected = np.where(above < 0, above, np.maximum(0.0, above - n / 2))
+    found: Floats = np.where(below > 0, corrected / np.sqrt(np.maximum(below, 1e-300)), 0.0)
+    return found
 
 
 def interactions_for(secrets: int, correlation: float = 0.0) -> int:
@@ -224,7 +279,7 @@ def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int)
     return shares
 
 
-def _binomial(n: int, p: float, k: NDArray[np.int64]) -> Floats:
+def _binomial(n: int | NDArray[np.int64], p: float, k: NDArray[np.int64]) -> Floats:
     """Binomial probabilities of the counts k of n. (scipy's overflow for the smallest p.)"""
     shares: Floats = np.exp(log_ways(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
     return shares

@@ -15,6 +15,7 @@ from groundswell.experiments.simulations.contrasting import Contrast, QuestionGa
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.questions import Question, Questionnaire
 from groundswell.experiments.simulations.reading import SaidAnswer, SimulationShown
+from groundswell.experiments.simulations.scoring import Scoring
 from groundswell.experiments.simulations.simulation import Rules
 from tests.experiments.simulations.designs import SURE, people, study
 
@@ -266,3 +267,38 @@ def test_numbers_are_compared_if_their_bounds_are_the_same() -> None:
     assert only(contrast(first, second)).gaps[0].difference.value == 0.5
     with pytest.raises(SettingsError, match="sure: its scale differs"):
         contrast(first, studied(lambda name, at: at, questions=[{**number, "min": 1}]))
+
+
+def test_scores_of_judges_are_compared_like_answers() -> None:
+    scoring = Scoring(("a/judge",), lines=(Question("stance", "Which stance?", "choice", ("for", "against")),))
+    polite = Scoring(("another/judge",), lines=scoring.lines)
+
+    def said(share: float) -> Say:
+        def ask(one: int, who: Sequence[int], replicate: int, question: str) -> Any:
+            return {"trust": 3 + one % 2, "stance.for": share + one % 2 / 10, "stance.against": 1 - share}[question]
+
+        return ask
+
+    sides = []
+    for judged, share in ((scoring, 0.6), (polite, 0.4)):
+        one = taken(said(share), before=said(share), rules={"scoring": judged})
+        sheet = one.batch.rules.questions
+        shown = [
+            msgspec.structs.replace(
+                each,
+                answers=tuple(
+                    SaidAnswer(id_, "", item.id, early, said(share)(int(id_[1:]), (), 1, item.id), "")
+                    for id_ in each.entity_ids
+                    for item in sheet
+                    for early in ((True, False) if item.id == "trust" else (False,))
+                ),
+            )
+            for each in one.simulations
+        ]
+        sides.append(Taken(one.batch, shown))
+    found = contrast(sides[0], sides[1])
+    gaps = {each.id: each.gaps[0] for each in found.questions}
+    assert list(gaps) == ["trust", "stance.for", "stance.against"]
+    assert gaps["stance.for"].difference.value == pytest.approx(0.2)
+    assert (gaps["trust"].change is None, gaps["stance.for"].change) == (False, None), "scores have no before"
+    assert found.differ == {"judges": (["a/judge"], ["another/judge"])}

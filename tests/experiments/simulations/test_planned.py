@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import confint_proportions_2indep  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.analysis import Analysis, Tally, announced_power
@@ -22,6 +23,7 @@ from groundswell.experiments.simulations.questions import Answer, Value
 from groundswell.experiments.simulations.simulation import Talked
 from groundswell.stats.clusters import Rows, difference_of_shares, p_of_shares, rows
 from groundswell.stats.power import power_of_share_difference, power_of_t
+from groundswell.stats.rates import Paired
 from tests.experiments.simulations.designs import people, study
 from tests.properties import examples
 
@@ -129,24 +131,17 @@ def shares(condition: str, number: int, before: bool) -> str:
     return "yes" if number % 10 < (3 if condition == "a" else 6) else "no"
 
 
-def wilson(values: Floats, level: float) -> tuple[float, float]:
-    """Wilson's interval at n - 1 and with Student's quantile, which accounts for the estimated spread."""
-    n, p = len(values) - 1, values.mean()
-    z = stats.t.ppf((1 + level) / 2, n)
-    middle, half = (
-        (p + z * z / (2 * n)) / (1 + z * z / n),
-        z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / 4 / n**2),
-    )
-    return middle - half, middle + half
+def newcombe(second: Floats, first: Floats, level: float, *, within: bool) -> tuple[float, float]:
+    """The interval of the second share minus the first: R. G. Newcombe, Statistics in Medicine 17 (1998), method 10.
 
-
-def newcombe(one: Floats, other: Floats, level: float, rho: float) -> tuple[float, float]:
-    """R. G. Newcombe, Statistics in Medicine 17 (1998) 873-890 and 2635-2650, method 10, with a correlation."""
-    (low, high), (its_low, its_high) = wilson(one, level), wilson(other, level)
-    ends = [(one.mean() - low, its_high - other.mean()), (high - one.mean(), other.mean() - its_low)]
-    off = [sqrt(a * a - 2 * rho * a * b + b * b) for a, b in ends]
-    difference = one.mean() - other.mean()
-    return difference - off[0], difference + off[1]
+    873-890 for two groups, from statsmodels; 2635-2650 for the same people.
+    """
+    n, counts = len(first), [int(each.sum()) for each in (second, first)]
+    if not within:
+        found = confint_proportions_2indep(counts[0], n, counts[1], n, "newcomb", alpha=1 - level, correction=False)
+        return float(found[0]), float(found[1])
+    both, only = int((second * first).sum()), counts[0] - int((second * first).sum())
+    return Paired(both, only, counts[1] - both, n - counts[1] - only).interval(level)
 
 
 @pytest.mark.parametrize("within", [[], ["x"]], ids=["between", "within"])
@@ -154,11 +149,11 @@ def test_shares_are_compared_by_newcombe(within: list[str]) -> None:
     batch = designed(CHOICE, 60, {"compare": ["b", "a"], "option": "yes"}, within=within)
     values = said(batch, shares)
     second, first = (column(values[name], lambda value: float(value == "yes")) for name in "ba")
-    rho = float(np.corrcoef(second, first)[0, 1]) if within else 0.0
     found = one(analysed(batch, shares))
-    assert bounds(found)[:3] == pytest.approx([second.mean() - first.mean(), *newcombe(second, first, 0.95, rho)])
+    ends = newcombe(second, first, 0.95, within=bool(within))
+    assert bounds(found)[:3] == pytest.approx([second.mean() - first.mean(), *ends])
     assert found.p is not None
-    ends = newcombe(second, first, 1 - found.p, rho)
+    ends = newcombe(second, first, 1 - found.p, within=bool(within))
     assert min(map(abs, ends)) < 1e-6, "the interval at one minus the p-value reaches zero"
 
 
@@ -391,6 +386,19 @@ def test_the_power_of_an_interaction_has_the_variance_of_four_groups() -> None:
 def test_the_power_to_tell_shares_apart_is_symmetric() -> None:
     found = power_of_share_difference(0.3, 0.2, 100, 60)
     assert found == pytest.approx(power_of_share_difference(0.5, 0.2, 60, 100), abs=1e-6)
+
+
+def test_fewer_entities_take_part_than_there_are_and_those_of_a_conversation_are_worth_less() -> None:
+    pairs = {"interaction_size": 2, "num_simulations": 12, "n_turns": 1, "context": "A talk."}
+    found = power_of(SCALE, 120, {"effect": 15, "sd": 20}, **pairs)
+    assert found.entities == 24
+    assert found.power == pytest.approx(TTestIndPower().power(15 / 20, 24, 0.05), abs=1e-6)
+    assert "correlation 0 of answers from the same conversation" in found.worded
+    alike = power_of(SCALE, 120, {"effect": 15, "sd": 20, "icc": 0.5}, **pairs)
+    assert alike.entities == 24
+    assert alike.power == pytest.approx(TTestIndPower().power(15 / 20, 16, 0.05), abs=1e-6)
+    shares = power_of(CHOICE, 120, {"effect": 0.3, "icc": 0.5}, **pairs).power
+    assert shares == pytest.approx(power_of_share_difference(0.35, 0.3, 16, 16))
 
 
 def test_power_in_words() -> None:

@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "one option": ({"type": "multi", "options": ("a",)}, "a multi question needs at least two different options"),
     "an option twice": ({"type": "ranking", "options": ("a", "a")}, "at least two different options"),
     "an empty option": ({"type": "choice", "options": ("a", " ")}, "an option is empty"),
-    "too many options": ({"type": "choice", "options": tuple(map(str, range(101)))}, "101 given; at most 100"),
+    "too many options": ({"type": "choice", "options": tuple(map(str, range(1_001)))}, "1001 given; at most 1000"),
     "options of a scale": ({"type": "scale", "options": ABC}, "not allowed for a question of type scale; remove it"),
     "rows of a choice": ({"type": "choice", "options": ABC, "rows": {"a": "A"}}, "rows: not allowed"),
     "bounds of a scale": ({"type": "scale", "min": 3.0}, "min: not allowed"),
@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "min above max": ({"type": "number", "min": 3.0, "max": 3.0}, "3 must be greater than min, 3"),
     "nan": ({"type": "number", "min": nan}, "min: nan is not a finite number"),
     "infinity": ({"type": "number", "max": inf}, "max: inf is not a finite number"),
-    "no rows": ({"type": "matrix"}, "rows: 0 given; must be 1 to 100"),
+    "no rows": ({"type": "matrix"}, "rows: 0 given; must be 1 to 200"),
     "an empty row": ({"type": "matrix", "rows": {"a": ""}}, "the text of row 'a' is empty"),
     "a row with a strange name": ({"type": "matrix", "rows": {"a b": "A"}}, "rows"),
 }

@@ -158,10 +158,14 @@ def clustered(one: Side, clusters: Sequence[str]) -> float:
     return float(fitted.cov_params()[0, 0])
 
 
-def summed(scores: Floats, clusters: Sequence[str]) -> float:
-    """The variance of a sum of scores."""
-    sums = pd.Series(scores).groupby(list(clusters)).sum()
-    return float((sums**2).sum() * len(sums) / (len(sums) - 1))
+def influence(sides: Sequence[Side]) -> float:
+    """How much larger a variance is because everybody influences the answers of those they talked with."""
+    companies = {name for each in sides for name in each.company}
+    touched = [
+        np.mean([np.mean([person in name.split("; ") for name in each.company]) for each in sides])
+        for person in {one for name in companies for one in name.split("; ")}
+    ]
+    return float((1 - 1 / len(touched)) / (1 - np.average(touched, weights=touched)))
 
 
 def left_out(sides: Sequence[Side]) -> float:
@@ -189,16 +193,10 @@ def left_out(sides: Sequence[Side]) -> float:
 def variance(sides: Sequence[Side]) -> tuple[float, float]:
     """The variance of a mean, or of the difference of two, and its degrees of freedom."""
     own = [clustered(each, each.who) for each in sides]
-    scores = np.concatenate([sign * each.scores for sign, each in zip((1, -1), sides, strict=False)])
-    companies = [name for each in sides for name in each.company]
-    cells = sum(
-        summed(each.scores, [f"{w}/{c}" for w, c in zip(each.who, each.company, strict=True)]) for each in sides
-    )
-    by_company = summed(scores, companies)
-    both = max(sum(own), by_company, sum(own) + by_company - cells)
+    companies = {name for each in sides for name in each.company}
     people = [len(set(each.who)) for each in sides]
     welch = sum(own) ** 2 / sum(v**2 / (n - 1) for v, n in zip(own, people, strict=True))
-    return max(both, left_out(sides)), min(welch, len(set(companies)) - 1)
+    return max(sum(own), left_out(sides)) * influence(sides), min(welch, len(companies) - 1)
 
 
 def few(sides: Sequence[Side]) -> bool:

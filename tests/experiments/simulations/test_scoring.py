@@ -198,3 +198,26 @@ def test_entities_that_answer_nothing_are_scored_all_the_same() -> None:
     batch = a_batch(rules, 2, seats=seats)
     summary, _ = drive(batch, Panel(one=keyed({"polite": 4})))
     assert summary.analysis.questions[0].after.asked == 2
+
+
+def test_no_request_asks_a_judge_for_more_scores_than_a_reply_holds() -> None:
+    many = tuple(Question(f"line{at}", f"Measure {at}?", "scale") for at in range(20))
+    rubric = tuple(Question(f"rubric{at}", f"Measure {at}?", "scale") for at in range(25))
+
+    def neutral(keys: dict[str, Any]) -> dict[str, Any]:
+        return {key: dict.fromkeys(one["properties"], 3) for key, one in keys.items()}
+
+    panel, scoring = Panel(one=neutral), Scoring(JUDGES[:1], lines=many, entities=rubric)
+    rules = Rules(MODEL, n_turns=6, thoughts=False, scoring=scoring)
+    _, [simulation] = drive(a_batch(rules, 2), panel)
+    assert len(simulation.scores) == 12 * 20 + 2 * 25
+    assert {each.value for each in simulation.scores} == {3}
+    sizes = []
+    for chat in panel.asked:
+        assert chat.schema is not None
+        keys = chat.schema["properties"].values()
+        sizes.append(sum(len(each["properties"]) for each in keys))
+        assert chat.max_tokens is not None
+        assert chat.max_tokens <= 25 * 160 + 60
+    assert max(sizes) <= 160
+    assert sum(sizes) == len(simulation.scores)

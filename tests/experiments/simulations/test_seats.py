@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -208,6 +209,25 @@ def test_events_are_told_before_their_turn_to_whom_they_are_for() -> None:
     assert ["lost your hat" in each for each in told] == [False, False, True, False, True, False]
     assert not any("Never." in each for each in told)
     assert told[2].index("Line 2.") < told[2].index("Then: It rains."), "it comes after what was said before"
+
+
+def test_an_event_for_a_seat_reaches_it_in_any_order() -> None:
+    events = (Event(1, "You lost your hat.", (2,)),)
+    rules = Rules(MODEL, thoughts=False, events=events)
+    batch = seated(Seat(), Seat(name="Kim"), Seat(), rules=rules, many=3, replicates=3)
+    places = set()
+    for spec in Schedule(msgspec.structs.replace(batch, order="random", num_simulations=9), 1):
+        [event] = spec.rules.events
+        assert [spec.names[at - 1] for at in event.to] == ["Kim"]
+        places.add(event.to)
+    assert len(places) > 1, "Kim sits in different places"
+
+
+def test_an_event_for_a_seat_that_is_not_there_is_refused() -> None:
+    for to in ((0,), (3,)):
+        rules = Rules(MODEL, thoughts=False, events=(Event(1, "You lost your hat.", to),))
+        with pytest.raises(SettingsError, match="must be from 1 to 2, the number of participants"):
+            a_batch(rules)
 
 
 @given(st.integers(2, 12), st.integers(2, 5), st.integers(0, 99))

@@ -20,7 +20,6 @@ from groundswell.experiments.simulations import selftest, talk
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.stats import clusters
-from groundswell.stats.clusters import Floats, Rows
 
 OTHERS = {"simulations completed", "answers given", "answers malformed", "conforms with 80%", "never conforms"}
 
@@ -64,11 +63,6 @@ def test_a_test_that_was_stopped_comes_to_the_same_verdict(tmp_path: Path, monke
     assert drive(tmp_path / "two.db", 0.1, options=RunOptions()) == whole
 
 
-def independent(sides: Sequence[Rows], scores: Sequence[Floats], *, shared: bool = False) -> float:
-    """The variance if all answers were independent."""
-    return sum(float((each**2).sum()) for each in scores)
-
-
 def one_sided(self: Batch, seed: int) -> list[tuple[Entity, ...]]:
     """An assignment that is not random: members first."""
     ordered = sorted(self.entities, key=lambda entity: not entity.attributes["member"])
@@ -79,8 +73,8 @@ def one_sided(self: Batch, seed: int) -> list[tuple[Entity, ...]]:
 @pytest.mark.slow
 def test_answers_of_a_conversation_counted_as_independent_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "pairs, no effect")
-    monkeypatch.setattr(clusters, "two_way", independent)
     monkeypatch.setattr(clusters, "jackknife", lambda *_, **__: 0.0)
+    monkeypatch.setattr(clusters, "_for_influence", lambda *_: 1.0)
     wrong = failed(drive(tmp_path / "runs.db"))
     assert {f"pairs, no effect: {what}" for what in ("a share", "a mean", "shares", "means")} <= wrong
     assert all(name.startswith("pairs") for name in wrong)
@@ -104,7 +98,7 @@ def test_miscounted_answers_and_deaf_people_fail(tmp_path: Path, monkeypatch: py
 def note(hits: Sequence[bool], power: float = 0.5) -> selftest.Found:
     """Findings of one check of each kind."""
     values = list(hits)
-    return selftest.Found({"alarms": values}, {"power": values}, {"power": power}, {"intervals": values})
+    return selftest.Found({"alarms": values}, {"power": values}, {"power": [power]}, {"intervals": values})
 
 
 @pytest.mark.parametrize(

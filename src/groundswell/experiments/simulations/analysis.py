@@ -21,6 +21,7 @@ from groundswell.experiments.simulations.dimensions import looks
 from groundswell.experiments.simulations.planned import (
     AnnouncedPower,
     ContrastFigures,
+    Group,
     adjusted,
     announced,
     estimated,
@@ -338,10 +339,14 @@ def announced_power(batch: Batch) -> list[AnnouncedPower]:
     """The power of the planned contrasts, each tested at 5% divided by their number."""
     if not batch.contrasts:
         return []
-    questions, entities = {each.id: each for each in batch.rules.questions}, [len(each) for each in batch.assigned(0)]
-    alpha = 0.05 / len(batch.contrasts)
+    questions, alpha = {each.id: each for each in batch.rules.questions}, 0.05 / len(batch.contrasts)
+    groups = []
+    for condition, assigned in zip(batch.conditions, batch.assigned(0), strict=True):
+        together = sum(not seat.is_own for seat in condition.seats) or condition.interaction_size
+        drawn = -(-condition.num_simulations // batch.replicates)
+        groups.append(Group(min(len(assigned), drawn * together), together))
     return [
-        announced(each, questions[each.question], levels_of(batch), batch.cells, entities, alpha)
+        announced(each, questions[each.question], levels_of(batch), batch.cells, groups, alpha)
         for each in batch.contrasts
     ]
 

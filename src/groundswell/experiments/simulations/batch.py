@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, zip_longest
 from math import prod
 from random import Random
@@ -118,6 +118,12 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
                 f"partners {self.rules.partners}: only {self.interaction_size} entities are in a simulation",
                 field="partners",
             )
+        for event in self.rules.events:
+            if any(not 1 <= each <= self.interaction_size for each in event.to):
+                raise SettingsError(
+                    f"events: to {[*event.to]}: must be from 1 to {self.interaction_size}, the number of participants",
+                    field="events",
+                )
         if self.seats:
             self._check_seated()
         elif self.num_simulations > self.combinations * self.replicates:
@@ -332,14 +338,22 @@ def _simulations(batch: Batch, seed: int) -> Iterator[Simulation]:
 
 def _with_seats(batch: Batch, seed: int, number: int, seated: Mapping[int, int], replicate: int) -> Simulation:
     """A simulation with seats. The random order is that of seats, anew in every simulation."""
-    pairs = [
-        (batch.entities[seated[at]] if at in seated else own_participant(seat, at + 1), seat)
-        for at, seat in enumerate(batch.seats)
-    ]
+    order, rules = list(range(len(batch.seats))), batch.rules
     if batch.order == "random":
-        Random(f"{seed}/order/{number}").shuffle(pairs)
-    entities, seats = zip(*pairs, strict=True)
-    return Simulation(number, batch.context, entities, batch.rules, replicate, seats=seats)
+        Random(f"{seed}/order/{number}").shuffle(order)
+        events = [msgspec.structs.replace(each, to=_moved(each.to, order)) for each in rules.events]
+        rules = msgspec.structs.replace(rules, events=tuple(events))
+    seats = tuple(batch.seats[at] for at in order)
+    entities = tuple(
+        batch.entities[seated[at]] if at in seated else own_participant(seat, at + 1)
+        for at, seat in zip(order, seats, strict=True)
+    )
+    return Simulation(number, batch.context, entities, rules, replicate, seats=seats)
+
+
+def _moved(seats: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Where these seats are in an order, counted from 1."""
+    return tuple(order.index(each - 1) + 1 for each in seats)
 
 
 def _simulation(batch: Batch, seed: int, number: int, places: tuple[int, ...], replicate: int) -> Simulation:

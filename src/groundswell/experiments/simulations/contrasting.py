@@ -87,13 +87,14 @@ class Taken(NamedTuple):
 def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
     """Compare two batches, also by the attributes that either was run with `--by`."""
     sheets = [each.batch.rules.questionnaire for each in (one, other)]
+    twice = [{each.id for each in sheet.items} if sheet is not None and sheet.before else set() for sheet in sheets]
     asked = [_items_of(each.batch.rules) for each in (one, other)]
     shared, left_out = _shared(*asked)
     if not shared:
         raise SettingsError(_nothing_shared(left_out))
     ground = Ground()
     sides = [ground.gathered(each, shared) for each in (one, other)]
-    field = _Field(ground, all(sheet is not None and sheet.before for sheet in sheets), _named(one, other, by))
+    field = _Field(ground, twice[0] & twice[1], _named(one, other, by))
     people = [{(each.id, each.name): each for each in taken.batch.entities} for taken in (one, other)]
     common = people[0].keys() & people[1].keys()
     return Contrast(
@@ -112,9 +113,11 @@ def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
 
 
 def differing(one: Batch, other: Batch) -> dict[str, tuple[Any, Any]]:
-    """The settings that differ, apart from entities and questions."""
-    names = [name for name in one.rules.__struct_fields__ if name != "questionnaire"]
-    pairs = {name: (getattr(one.rules, name), getattr(other.rules, name)) for name in names}
+    """The settings that differ, apart from entities, questions and measures."""
+    names = [name for name in one.rules.__struct_fields__ if name not in ("questionnaire", "scoring")]
+    pairs: dict[str, tuple[Any, Any]] = {name: (getattr(one.rules, name), getattr(other.rules, name)) for name in names}
+    first, second = ([*each.rules.scoring.judges] if each.rules.scoring else [] for each in (one, other))
+    pairs["judges"] = (first, second)
     for name in ("context", "interaction_size", "replicates", "order"):
         pairs[name] = (getattr(one, name), getattr(other, name))
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
@@ -209,15 +212,17 @@ class Ground:
 
 
 def _items_of(rules: Rules) -> dict[str, Question]:
-    """The questions by id."""
-    return {} if rules.questionnaire is None else {each.id: each for each in rules.questionnaire.items}
+    """The questions and the numbers of judges, by id."""
+    return {each.id: each for each in rules.questions}
 
 
 class _Field(NamedTuple):
-    """What all questions share: entities and companies, whether both batches asked before, and the attributes."""
+    """What all questions share: entities and companies, the questions that both batches also asked before the
+    conversation, and the attributes.
+    """
 
     ground: Ground
-    twice: bool
+    twice: set[str]
     by: list[str]
 
     def question(self, question: Question, tables: tuple[Ints, Ints], *, reworded: bool) -> QuestionGap:
@@ -230,7 +235,7 @@ class _Field(NamedTuple):
         answered = sides.among(sides.after != NO_ANSWER)
         pairing, pairs = paired_by(answered)
         values = self.ground.codes[question.id].values
-        compared, who = Compared(question, values, sides, pairing, self.twice), answered.rows.who
+        compared, who = Compared(question, values, sides, pairing, question.id in self.twice), answered.rows.who
         people = self.ground.people
         return QuestionGap(
             id=question.id,

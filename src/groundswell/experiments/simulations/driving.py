@@ -26,7 +26,7 @@ from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.analysis import Analysis, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule, Single
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked
-from groundswell.experiments.simulations.talk import Before, Heard, Round, ask_narrator, carry_out, talk
+from groundswell.experiments.simulations.talk import SCORES_AT_ONCE, Before, Heard, Round, ask_narrator, carry_out, talk
 from groundswell.program.request import Chat, Fault
 from groundswell.program.trial import Trial, program
 
@@ -114,7 +114,13 @@ def _worth(rules: Rules, size: int, told: int) -> int:
     """How many simulations to rehearse. Every request contains the whole conversation, so long ones are slow."""
     if not rules.n_turns:
         return ENOUGH
-    asks = rules.simulation_rounds * (1 if rules.method == "narrator" else size * rules.n_turns)
+    besides = {"bidding": size - 1, "moderator": 1}.get(rules.speakers, 0)  # requests per line that decide who speaks
+    asks = rules.simulation_rounds * (1 if rules.method == "narrator" else size * rules.n_turns * (1 + besides))
+    if rules.until:
+        asks += rules.simulation_rounds * rules.n_turns
+    if rules.scoring is not None:
+        lines = size * rules.n_turns * rules.simulation_rounds
+        asks += max(1, len(rules.scoring.judges)) * (2 + lines * len(rules.scoring.lines) // SCORES_AT_ONCE)
     spoken = size * rules.n_turns * rules.simulation_rounds * rules.max_tokens * LETTERS
     work = asks * (spoken / 2 + told)
     if work > MOST_OF_ONE:

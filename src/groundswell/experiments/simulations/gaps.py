@@ -206,7 +206,7 @@ class Compared(NamedTuple):
 def _of_matched(rows: Rows, sides: Sides) -> Rows:
     """The difference of each pair."""
     one, other = sides.matched()
-    return Rows(rows.values[one] - rows.values[other], rows.who[one], rows.company[one], rows.cell[one], rows.links)
+    return Rows(rows.values[one] - rows.values[other], rows.who[one], rows.company[one], rows.links)
 
 
 def _figure(parts: Sequence[Rows], wide: Interval) -> Figure:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from math import inf, isfinite, sqrt
-from typing import TYPE_CHECKING
+from math import floor, inf, isfinite, sqrt
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -44,6 +44,7 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     sd           the standard deviation of answers that you expect; by default a quarter of the range
     rate         the share that you expect in the conditions with negative weights; by default 0.5 minus half the effect
     correlation  the correlation of an entity's answers in two conditions that you expect, for factors within subjects
+    icc          the correlation of answers from the same conversation that you expect (intraclass correlation)
     """
 
     name: str
@@ -56,6 +57,7 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     sd: float | None = None
     rate: float | None = None
     correlation: float = 0.5
+    icc: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or len(self.name) > LONGEST_NAME:
@@ -77,6 +79,8 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
             raise self._wrong("rate must be from 0 to 1")
         if not -1 < self.correlation < 1:
             raise self._wrong("correlation must be between -1 and 1")
+        if not 0 <= self.icc <= 1:
+            raise self._wrong("icc must be from 0 to 1")
 
     def _wrong(self, problem: str) -> SettingsError:
         return SettingsError(f"contrast {self.name!r}: {problem}", field="contrasts")
@@ -297,22 +301,33 @@ def _amount(value: float, unit: str) -> str:
     return f"{100 * value:.3g} percentage points" if unit == "share" else f"{value:.3g}"
 
 
+class Group(NamedTuple):
+    """How many entities take part in a condition, and how many of them at once."""
+
+    entities: int
+    together: int
+
+    def worth(self, icc: float) -> float:
+        """The number of independent entities that carry as much information."""
+        return self.entities / (1 + (self.together - 1) * icc)
+
+
 def announced(
     contrast: PlannedContrast,
     question: Question,
     conditions: Levels,
     cells: Sequence[Sequence[int]],
-    entities: Sequence[int],
+    groups: Sequence[Group],
     alpha: float,
 ) -> AnnouncedPower:
-    """The power of a contrast, if each entity answers once per condition and answers of entities are independent.
+    """The power of a contrast, if each entity answers once per condition, independently apart from what it assumes.
 
-    `entities` is the number of entities in each condition. The power is that of the test that `estimated` uses: a
-    difference of two shares has its own.
+    The power is that of the test that `estimated` uses: a difference of two shares has its own.
     """
     weights, names, column = contrast.weighted(conditions), list(conditions), contrast.column(question)
     shares = column.option is not None and not contrast.change
     spans = [[number for number in cell if weights[names[number]]] for cell in cells]
+    entities = [each.worth(contrast.icc) for each in groups]
     wide = column.high - column.low
     sd = contrast.sd if contrast.sd is not None else wide / 4 if isfinite(wide) else None
     factor, df = 0.0, -1.0
@@ -324,10 +339,9 @@ def announced(
             rho = contrast.correlation if len(cell) > 1 else 0.0
             factor += ((1 - rho) * squares + rho * total**2) / n
             df += n - 1 + (df < 0)
-    signs = [weights[name] for name in names]
-    higher, lower = ([n for n, weight in zip(entities, signs, strict=True) if weight * sign > 0] for sign in (1, -1))
-    least, size, rate = min(*higher, *lower), sum(weight for weight in signs if weight > 0), contrast.rate
-    rho = contrast.correlation if any(len(cell) > 1 for cell in spans) else 0.0
+    weighted = [number for number, name in enumerate(names) if weights[name]]
+    size, rate = sum(weight for weight in weights.values() if weight > 0), contrast.rate
+    same = any(len(cell) > 1 for cell in spans)
 
     direction = -1.0 if contrast.effect is not None and contrast.effect < 0 else 1.0
 
@@ -338,18 +352,25 @@ def announced(
         base = rate if rate is not None else 0.5 - effect / size / 2
         other = min(1.0, max(0.0, base + effect / size))
         if is_difference(list(weights.values())):
-            sides = (higher[0], lower[0]) if direction > 0 else (lower[0], higher[0])
-            return power_of_share_difference(min(base, other), abs(effect), *sides, rho, alpha)
+            sides = sorted(weighted, key=lambda number: -direction * weights[names[number]])
+            first, second = (max(1, floor(entities[number])) for number in sides)
+            if same:
+                first = second = min(first, second)
+            rho = contrast.correlation if same else None
+            return power_of_share_difference(min(base, other), abs(effect), first, second, correlation=rho, alpha=alpha)
         variance = (base * (1 - base) + other * (1 - other)) / 2
         return power_of_t(abs(effect), sqrt(variance * factor), max(df, 1.0), alpha) if variance else 1.0
 
-    said = f"correlation {contrast.correlation:g} between conditions" if any(len(cell) > 1 for cell in spans) else ""
     if shares:
-        what = "a share around 50%" if rate is None else f"a share of {rate:.0%}"
+        assumed = ["a share around 50%" if rate is None else f"a share of {rate:.0%}"]
     else:
-        what = "no standard deviation was given" if sd is None else f"a standard deviation of {sd:g}"
+        assumed = ["no standard deviation was given" if sd is None else f"a standard deviation of {sd:g}"]
+    if same:
+        assumed.append(f"correlation {contrast.correlation:g} between conditions")
+    if any(groups[number].together > 1 for number in weighted):
+        assumed.append(f"correlation {contrast.icc:g} of answers from the same conversation")
     room = 1.0 if rate is None else rate if direction < 0 else 1 - rate
-    most = size * (room if shares else wide)
+    most, least = size * (room if shares else wide), min(groups[number].entities for number in weighted)
     can = (shares or sd is not None) and least > 1
     return AnnouncedPower(
         contrast.name,
@@ -358,7 +379,7 @@ def announced(
         contrast.effect,
         power(abs(contrast.effect)) if contrast.effect is not None and can else None,
         _detectable(power, most) if can else None,
-        "; ".join(each for each in (what, said) if each),
+        "; ".join(assumed),
         "share" if shares else "",
     )
 
@@ -369,7 +390,7 @@ def _detectable(power: Callable[[float], float], most: float) -> float | None:
     if power(high) < ENOUGH_POWER:
         return None
     low = 0.0
-    for _ in range(40):
+    for _ in range(24):
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle) >= ENOUGH_POWER else (middle, high)
     return high

@@ -21,7 +21,7 @@ Wanted = str | bool | int | float | tuple[str | int | float, ...]
 """A condition on an earlier answer: a value, several of them, or a range such as `3..`, `..2` or `2..4`."""
 MOST_QUESTIONS = 200
 MOST_STEPS = 101
-MOST_OPTIONS = 100
+MOST_OPTIONS = 1_000
 LONGEST_QUOTED = 200
 _PIPED = re.compile(r"\{([A-Za-z0-9][A-Za-z0-9._-]{0,63})\}")
 
@@ -141,8 +141,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
             raise self._wrong("max", f"{high:g} must be greater than min, {low:g}")
 
     def _check_rows(self) -> None:
-        if not 1 <= len(self.rows) <= MOST_OPTIONS:
-            raise self._wrong("rows", f"{len(self.rows)} given; must be 1 to {MOST_OPTIONS}")
+        if not 1 <= len(self.rows) <= MOST_QUESTIONS:
+            raise self._wrong("rows", f"{len(self.rows)} given; must be 1 to {MOST_QUESTIONS}")
         for name, text in self.rows.items():
             check_id(f"{self.id}.{name}", "rows")
             check_text(text, "rows")

@@ -44,6 +44,9 @@ PRICE, MEMBER, NOISE, SWAYS = 0.25, 0.2, 0.3, 0.5
 """What is planted: two effects, the noise of answers within subjects, and how far others change an opinion."""
 TALK = 0.3
 """The effect of a conversation."""
+SHIFT = 0.3
+"""The most by which all opinions of a repetition are moved. How often the interval of a share contains it depends on
+the share, because counts are whole numbers. Moving it at random averages over many shares."""
 LOW, HIGH = 1, 7
 DECLINES, REFUSES, CONFORMS = 0.2, 0.5, 0.8
 CONTEXT = "The town council wants to build a new bridge over the river."
@@ -62,9 +65,10 @@ LONG = " ".join(["with many conditions that are listed here in full and at lengt
 class Design(NamedTuple):
     """A study that is repeated: its options, the people in it, how often, and what is planted.
 
-    effect   of the price, or of a conversation
-    member   of the attribute `member`
-    batches  whether its first two conditions are also compared as two batches
+    effect    of the price, or of a conversation
+    member    of the attribute `member`
+    batches   whether its first two conditions are also compared as two batches
+    expected  the contrasts with what is expected of the answers, by the shift of the repetition; for the power
     """
 
     name: str
@@ -74,6 +78,14 @@ class Design(NamedTuple):
     effect: float = 0.0
     member: float = 0.0
     batches: bool = False
+    expected: Callable[[float], tuple[PlannedContrast, ...]] | None = None
+
+    def options_of(self, shift: float) -> Study:
+        """The options of a repetition."""
+        model = self.options.model[0]
+        moved = f"{model}{'+' if ':' in model else ':'}hears=bridge:{shift}"
+        contrasts = self.options.contrasts if self.expected is None else self.expected(shift)
+        return msgspec.structs.replace(self.options, model=(moved,), contrasts=contrasts)
 
 
 class Found(NamedTuple):
@@ -81,13 +93,13 @@ class Found(NamedTuple):
 
     alarms     whether an effect that is not there had a p-value below 5%
     effects    whether a planted effect had a p-value below that of the announced power
-    announced  the announced power
+    announced  the announced powers
     intervals  whether an interval contains the planted truth
     """
 
     alarms: dict[str, list[bool]]
     effects: dict[str, list[bool]]
-    announced: dict[str, float]
+    announced: dict[str, list[float]]
     intervals: dict[str, list[bool]]
 
     def interval(self, name: str, figure: Figure | None, truth: float) -> None:
@@ -116,7 +128,8 @@ class Part(NamedTuple):
 
 async def selftest(run: Run, settings: Size) -> Verdict:
     """Run all studies, and check what they found."""
-    found, checks = Found(defaultdict(list), defaultdict(list), {}, defaultdict(list)), list[Check]()
+    checks: list[Check] = []
+    found = Found(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
     listed = list(parts(found, run.record.seed, settings.size))
     waiting = iter(listed)
     part: Part | None = None
@@ -166,7 +179,7 @@ def people(count: int, seed: int) -> tuple[Entity, ...]:
 
 def study_of(design: Design, seed: int) -> Batch:
     """A study, as `groundswell study` makes it from the same options."""
-    options = design.options
+    options = design.options_of(shift_of(seed))
     entities, base = people(design.people, seed), applied(options, {})
     conditions = conditions_of(options, design.people, rules_of) if options.factors else ()
     batch = Batch(
@@ -192,16 +205,21 @@ def rules_of(options: Study) -> Rules:
     return Rules(options.model[0], n_turns=options.n_turns or 0, thoughts=False, questionnaire=sheet)
 
 
-def middle(design: Design, levels: Mapping[str, str]) -> float:
+def shift_of(seed: int) -> float:
+    """By how much the opinions of a repetition are moved; half of it up, and half down for those who hear nothing."""
+    return round(Random(f"{seed}/shift").uniform(-SHIFT, SHIFT), 3)
+
+
+def middle(design: Design, seed: int, levels: Mapping[str, str]) -> float:
     """The mean opinion in a condition: the share that says yes, and the place of the mean on the scale."""
-    return 0.5 + {"high": 0.5, "low": -0.5}.get(levels.get("price", ""), 0.0) * design.effect
+    return 0.5 + shift_of(seed) / 2 + {"high": 0.5, "low": -0.5}.get(levels.get("price", ""), 0.0) * design.effect
 
 
 def read_study(
     found: Found, design: Design, seed: int, batch: Batch, analysis: Analysis, ended: Ended
 ) -> Iterable[Check]:
     """Compare every figure of one repetition with what is planted. The checks come when all are read."""
-    truths = {each.name: middle(design, each.levels) for each in batch.conditions}
+    truths = {each.name: middle(design, seed, each.levels) for each in batch.conditions}
     for condition in analysis.conditions[: 1 if design.options.within else None]:  # the same people are in the others
         for question in condition.questions:
             note_level(found, design, question, truths[condition.name])
@@ -213,11 +231,11 @@ def read_study(
         if not truth:
             found.alarm(name, figures.p)
         elif figures.p is not None and power.power is not None:
-            found.announced[name] = power.power
+            found.announced[name].append(power.power)
             found.effects[name].append(figures.p <= power.alpha)
     for question in analysis.questions:
         if question.before is not None:
-            note_change(found, design, question)
+            note_change(found, design, seed, question)
         for dimension in question.dimensions:
             note_dimension(found, design, question, dimension)
     if design.batches:
@@ -233,9 +251,9 @@ def note_level(found: Found, design: Design, question: QuestionFigures, truth: f
         found.interval(f"{design.name}: a mean", question.scale.mean, LOW + truth * (HIGH - LOW))
 
 
-def note_change(found: Found, design: Design, question: QuestionFigures) -> None:
+def note_change(found: Found, design: Design, seed: int, question: QuestionFigures) -> None:
     """The answers before and after a conversation that has an effect, and their change."""
-    truth, span = 0.5 - design.effect / 2, HIGH - LOW
+    truth, span = middle(design, seed, {}) - design.effect / 2, HIGH - LOW
     note_level(found, design, question, truth + design.effect)
     if question.scale is None:
         option = question.options[0]
@@ -267,7 +285,7 @@ def note_batches(found: Found, design: Design, seed: int, batch: Batch, ended: E
         Taken(part, [shown(spec, talked) for spec, talked in ended if spec.condition == name])
         for name, part in zip(names, batch.parts(seed), strict=False)
     ]
-    truth = middle(design, batch.conditions[0].levels) - middle(design, batch.conditions[1].levels)
+    truth = middle(design, seed, batch.conditions[0].levels) - middle(design, seed, batch.conditions[1].levels)
     compared = contrast(taken[0], taken[1], ("urban",))
     for question in compared.questions:
         what, span = ("shares", 1) if question.type == "choice" else ("means", HIGH - LOW)
@@ -307,7 +325,8 @@ def checks_of(found: Found) -> Iterator[Check]:
             said = f"5%, at most {percent(most / len(each))}"
             yield Check("false alarms", name, said, percent(sum(each) / len(each)), len(each), sum(each) <= most)
     for name, each in found.effects.items():
-        yield planted("power", name, found.announced[name], Rate(sum(each), len(each)))
+        announced = found.announced[name]
+        yield planted("power", name, sum(announced) / len(announced), Rate(sum(each), len(each)))
     for name, each in found.intervals.items():
         if (least := len(each) - most_misses(len(each), RARE)) > 0:
             said = f"95%, at least {percent(least / len(each))}"
@@ -414,25 +433,36 @@ def _rounding(low: float, high: float) -> float:
     return (total(high) - total(low)) / (high - low)
 
 
-def between_contrasts() -> tuple[PlannedContrast, ...]:
+def between_contrasts(shift: float) -> tuple[PlannedContrast, ...]:
     """The effect of the price in people of whom half have an attribute that matters too."""
-    sd = sd_of(1 - PRICE - MEMBER, [0.5 - PRICE / 2 + part * MEMBER / 2 for part in (-1, 1)])
-    compare, span = ("high", "low"), HIGH - LOW
-    return (
-        PlannedContrast("shares", "support", compare, effect=PRICE),
-        PlannedContrast("means", "like", compare, effect=PRICE * span, sd=sd),
-    )
+    places, width = middles(shift), 1 - PRICE - MEMBER - abs(shift)
+    squares = [sd_of(width, [place + part * MEMBER / 2 for part in (-1, 1)]) ** 2 for place in places]
+    return expected(places[0], sqrt(sum(squares) / 2))
 
 
-def within_contrasts() -> tuple[PlannedContrast, ...]:
-    """The same within people, whose answers are correlated."""
-    low, own = 0.5 - PRICE / 2, (1 - NOISE) ** 2  # own: the probability that neither answer is noise
-    sd = sd_of(1 - PRICE, [low])
-    correlation = own * (HIGH - LOW) ** 2 * (1 - PRICE) ** 2 / 12 / sd**2
+def within_contrasts(shift: float) -> tuple[PlannedContrast, ...]:
+    """The same within people, whose answers are correlated.
+
+    Unless an answer is noise, whoever says yes at a low opinion also does at a high one.
+    """
+    (low, high), width = middles(shift), 1 - PRICE - abs(shift)
+    own = (1 - NOISE) ** 2  # the probability that neither answer is noise
+    sd = sqrt(sum(sd_of(width, [place]) ** 2 for place in (low, high)) / 2)
+    alike = own * (HIGH - LOW) ** 2 * width**2 / 12 / sd**2
+    return expected(low, sd, own * sqrt(low * (1 - high) / (high * (1 - low))), alike)
+
+
+def middles(shift: float) -> tuple[float, float]:
+    """The mean opinions with a low and a high price."""
+    return 0.5 + (shift - PRICE) / 2, 0.5 + (shift + PRICE) / 2
+
+
+def expected(rate: float, sd: float, shares: float = 0.0, means: float = 0.0) -> tuple[PlannedContrast, ...]:
+    """The effect of the price, with what is expected of the answers. `shares` and `means` are correlations."""
     compare, span = ("high", "low"), HIGH - LOW
     return (
-        PlannedContrast("shares", "support", compare, effect=PRICE, correlation=own * low / (1 - low)),
-        PlannedContrast("means", "like", compare, effect=PRICE * span, sd=sd, correlation=correlation),
+        PlannedContrast("shares", "support", compare, effect=PRICE, rate=rate, correlation=shares),
+        PlannedContrast("means", "like", compare, effect=PRICE * span, sd=sd, correlation=means),
     )
 
 
@@ -443,6 +473,7 @@ def design(
     repetitions: int,
     contrasts: Iterable[PlannedContrast] = (),
     *,
+    expected: Callable[[float], tuple[PlannedContrast, ...]] | None = None,
     within: bool = False,
     pairs: int = 0,
     tones: bool = False,
@@ -465,7 +496,7 @@ def design(
         by=by,
         model=(f"emulated/person{planted}",),
     )
-    return Design(name, options, people, repetitions, effect, member, batches)
+    return Design(name, options, people, repetitions, effect, member, batches, expected)
 
 
 def crossed() -> tuple[PlannedContrast, ...]:
@@ -488,7 +519,7 @@ DESIGNS = (
         f":hears=high price:{PRICE}+member:{MEMBER}",
         32,
         80,
-        between_contrasts(),
+        expected=between_contrasts,
         by=("member",),
         effect=PRICE,
         member=MEMBER,
@@ -498,9 +529,9 @@ DESIGNS = (
     design(
         "within people",
         f":hears=high price:{PRICE}+noise:{NOISE}",
-        20,
+        14,
         80,
-        within_contrasts(),
+        expected=within_contrasts,
         within=True,
         by=(),
         effect=PRICE,

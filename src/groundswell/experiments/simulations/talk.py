@@ -38,8 +38,8 @@ from groundswell.reporting.talk import Exchange
 
 ANSWER_TOKENS = 60
 """Token limit for the answer to one question that is not free text."""
-SCORED_AT_ONCE = 40
-"""Number of lines that a judge scores in one request."""
+LINES_AT_ONCE, SCORES_AT_ONCE = 40, 160
+"""The most lines, and the most scores, that a judge gives in one request. Replies must fit the limits of models."""
 SCORE_TOKENS = 25
 LONGEST_PROBLEMS = 2_000
 BID = {"type": "integer", "minimum": 0, "maximum": 10}
@@ -474,15 +474,16 @@ async def _score(trial: Trial, spec: Simulation, scoring: Scoring, lines: list[L
     """The scores of all judges. They are asked at once, and know nothing of each other."""
     parts: list[Judging] = []
     for judge, model in enumerate(scoring.judges or (spec.rules.model,)):
-        for scored, measures in (
-            ("line", scoring.lines),
-            ("entity", scoring.entities),
-            ("conversation", scoring.conversation),
-        ):
-            if measures and lines:
-                starts = range(0, len(lines), SCORED_AT_ONCE) if scored == "line" else [0]
-                kind = cast("Scored", scored)
-                parts += [Judging(spec, judge, model, kind, measures, lines, start) for start in starts]
+        if lines and (measures := scoring.lines):
+            step = max(1, min(LINES_AT_ONCE, SCORES_AT_ONCE // len(measures)))
+            for start in range(0, len(lines), step):
+                parts.append(Judging(spec, judge, model, "line", measures, lines, start, step))
+        if lines:
+            step = max(1, SCORES_AT_ONCE // len(spec.entities))
+            some = [scoring.entities[start : start + step] for start in range(0, len(scoring.entities), step)]
+            parts += [Judging(spec, judge, model, "entity", measures, lines) for measures in some]
+        if lines and (measures := scoring.conversation):
+            parts.append(Judging(spec, judge, model, "conversation", measures, lines))
     found: Sequence[Sequence[Score]] = await together(*(judged(trial, part) for part in parts))
     return tuple(each for scores in found for each in scores)
 
@@ -496,12 +497,13 @@ class Judging(msgspec.Struct, frozen=True):
     scored: Scored
     measures: tuple[Question, ...]
     lines: list[Line]
-    start: int
+    start: int = 0
+    step: int = LINES_AT_ONCE
 
     @property
     def part(self) -> range:
         """The lines that are scored, by their index."""
-        return range(self.start, min(self.start + SCORED_AT_ONCE, len(self.lines)))
+        return range(self.start, min(self.start + self.step, len(self.lines)))
 
     @property
     def keys(self) -> dict[str, dict[str, int]]:
@@ -534,7 +536,7 @@ async def judged(trial: Trial, what: Judging) -> list[Score]:
             reply = await trial.ask(
                 what.model,
                 messages,
-                max_tokens=SCORE_TOKENS * len(what.keys) * len(what.measures) + ANSWER_TOKENS,
+                max_tokens=SCORE_TOKENS * len(what.keys) * sum(map(_length, what.measures)) + ANSWER_TOKENS,
                 temperature=0.0,
                 schema=what.schema,
                 extra=extras_of(what.model),
@@ -568,6 +570,11 @@ async def judged(trial: Trial, what: Judging) -> list[Score]:
         for key, about in what.keys.items()
         for measure in what.measures
     ]
+
+
+def _length(measure: Question) -> int:
+    """The length of a score, in those of a number or an option."""
+    return 1 + (len(measure.options) // 3 if measure.type == "multi" else 0)
 
 
 def _all_missing(measures: Sequence[Question]) -> dict[str, tuple[Missing, str]]:
