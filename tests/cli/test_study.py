@@ -85,9 +85,11 @@ def test_an_estimate_tells_the_power_and_sends_nothing(cli: CommandLine) -> None
     done = cli("study", "design/framing.toml", "-m", "openai/gpt-4o-mini", "--estimate")
     assert "40 entities in 4 conditions, 20 in each; 80 simulations\n" in done.stderr
     assert re.search(
-        r"^Power of 'loss aversion': \d+% for a difference of 40 percentage points, 80% for", done.stderr, re.M
+        r"^Power of 'loss aversion': \d+% to detect a difference of 40 percentage points, 80% to detect",
+        done.stderr,
+        re.M,
     )
-    assert "tested at 0.025" in done.stderr
+    assert "alpha 0.025" in done.stderr
     assert "correlation 0.5 between conditions" in done.stderr
     assert "nothing was sent" in done.stdout
     assert not cli.store.exists()
@@ -171,7 +173,7 @@ def test_options_replace_those_of_the_file(cli: CommandLine) -> None:
     Path("factors.json").write_text(json.dumps({"who": {"a": "A", "b": "B", "c": "C"}}))
     more = ("--factors", "factors.json", "--name", "other", "--estimate")
     told = cli("study", "design/framing.toml", "-m", MODEL, *more, status=2).stderr
-    assert "'gain' is no condition and no level of one factor; the conditions are 'a', 'b', 'c'" in told
+    assert "'gain' is neither a condition nor a level of exactly one factor; the conditions are 'a', 'b', 'c'" in told
 
 
 WRONG = {

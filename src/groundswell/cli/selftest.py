@@ -49,7 +49,7 @@ def selftest(
     ] = False,
     times: Annotated[
         Annotated[int, Meta(ge=1, le=100)],
-        Meta(description="Run this many times as many games or studies, for more precise figures."),
+        Meta(description="Multiply the number of games or studies by this, for more precise figures."),
         Flag(metavar="N", usual=True),
     ] = 1,
     seed: Annotated[int, Meta(description="Random seed."), Flag(metavar="N", usual=True)] = 0,

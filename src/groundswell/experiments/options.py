@@ -91,11 +91,12 @@ class Flag:
     """How a field is written on the command line, where its name does not say it.
 
     `names` are further names: `-n`, `--num-interactions`; a long one also works in TOML, JSON and Python, with
-    underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
-    a file, for instance. It opens files only through its `place`. Values that come over HTTP are never read.
-    `completes` says what a value names, for the shell and for forms. `also` are the names that settings use for the
-    field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and they
-    are not part of a configuration. Those without `over_http` are part of it, and still not for a request to say.
+    underscores. `usual` flags are shown by `--help`, all by `--help-all`. Forms show first what is `usual` or
+    `in_form`. `read` turns text into data: the contents of a file, for instance. It opens files only through its
+    `place`. Values that come over HTTP are never read. `completes` says what a value names, for the shell and for
+    forms. `also` are the names that settings use for the field in their errors. `local` options concern this machine
+    alone: a request over HTTP cannot have them, and they are not part of a configuration. Those without `over_http`
+    are part of it, and still not for a request to say.
     `config` names a TOML file with the other options, like `--config`.
     """
 
@@ -105,6 +106,7 @@ class Flag:
         metavar: str = "",
         group: str = "",
         usual: bool = False,
+        in_form: bool = False,
         argument: bool = False,
         variable: str | None = None,
         off: str | None = None,
@@ -121,6 +123,7 @@ class Flag:
         self.metavar = metavar
         self.group = group
         self.usual = usual
+        self.in_form = in_form
         self.argument = argument
         self.variable = variable
         self.off = off

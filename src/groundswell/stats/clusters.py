@@ -277,7 +277,7 @@ def p_of_shares(one: Rows, other: Rows, *, shared: bool = False) -> float | None
 def spread_of(sides: Sequence[Rows], weights: Sequence[float] = (1.0, -1.0), *, shared: bool = False) -> Spread:
     """The variance of a weighted sum of means; by default of a mean, or of the difference of two.
 
-    With `shared`, the values of a person in several groups are correlated; otherwise people count once for each group.
+    With `shared`, values of the same person in several groups are correlated; otherwise as if of different people.
 
     The larger of two: people as clusters, and the jackknife that leaves out a person together with every company they
     were in.

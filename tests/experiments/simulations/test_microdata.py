@@ -141,12 +141,12 @@ def test_names_fit_columns_and_missing_codes_are_left_out() -> None:
         (TABLE, {}, ("age", "y"), "no column 'y'"),
         (TABLE, {"columns": {"z": {}}}, (), "no column 'z'"),
         (TABLE, {"region": "Mars"}, (), "no column 'Mars'"),
-        (TABLE.replace("0.5", "-1"), {"weight": "w"}, (), "row 3: weight '-1' is not"),
+        (TABLE.replace("0.5", "-1"), {"weight": "w"}, (), "row 3: weight '-1' must be a number of at least 0"),
         (TABLE.replace(",2\n", ",inf\n"), {"weight": "w"}, (), "row 2: weight 'inf'"),
         ("a,b\n1\n", {}, (), "row 2: 1 cells, but the header has 2"),
-        ("a,a\n1,2\n", {}, (), "a name of its own"),
+        ("a,a\n1,2\n", {}, (), "a unique name"),
         ("a,w\n1,0\n", {"weight": "w"}, (), "no respondents with a weight above 0"),
-        ("", {}, (), "a name of its own|no respondents"),
+        ("", {}, (), "a unique name|no respondents"),
     ],
 )
 def test_files_that_are_wrong_say_where(text: str, book: Any, columns: tuple[str, ...], said: str) -> None:

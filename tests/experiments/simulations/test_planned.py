@@ -327,7 +327,7 @@ def test_by_default_the_standard_deviation_is_a_quarter_of_the_range() -> None:
     unbounded = {"id": "q", "text": "How many?", "type": "number"}
     unknown = power_of(unbounded, 60, {"effect": 15})
     assert (unknown.power, unknown.detectable) == (None, None)
-    assert unknown.worded == "Power of '0': unknown, because no standard deviation was given."
+    assert unknown.worded == "Power of '0': unknown (no standard deviation was given)."
     assert power_of(unbounded, 60, {"effect": 15, "sd": 25}).power == power_of(SCALE, 60, {"effect": 15}).power
 
 
@@ -404,8 +404,8 @@ def test_fewer_entities_take_part_than_there_are_and_those_of_a_conversation_are
 def test_power_in_words() -> None:
     found = power_of(CHOICE, 160, {"effect": 0.2, "rate": 0.3}, within=["x"])
     assert found.worded == (
-        f"Power of '0': {found.power:.0%} for a difference of 20 percentage points, 80% for "
-        f"{100 * (found.detectable or 0):.3g} percentage points (160 per group, tested at 0.05; assumes a share of "
+        f"Power of '0': {found.power:.0%} to detect a difference of 20 percentage points, 80% to detect "
+        f"{100 * (found.detectable or 0):.3g} percentage points (160 per condition, alpha 0.05; assumes a share of "
         "30%; correlation 0.5 between conditions)."
     )
 

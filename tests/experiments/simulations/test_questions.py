@@ -127,8 +127,8 @@ ASKED = {
     "up to": (msgspec.structs.replace(WHOLE, max=3.0), "[w] How many? A whole number of at most 3."),
     "matrix": (
         GRID,
-        "[g] How good is For each of the following. A whole number from 1 (bad) to 5. The value is an object with the "
-        "names before the colons as its keys.\n- bus: the bus?\n- tram: the tram?",
+        "[g] How good is Answer this for each item below. A whole number from 1 (bad) to 5. The value is an object "
+        "whose keys are the names before the colons.\n- bus: the bus?\n- tram: the tram?",
     ),
 }
 

@@ -262,7 +262,7 @@ def test_what_is_too_much_to_remember_is_summarised_by_the_entity_itself() -> No
     rules = Rules(MODEL, thoughts=False, simulation_rounds=2, remember=5, questionnaire=SHEET)
     script = Script()
     drive(a_batch(rules), script)
-    notes = [each for each in script.lines if "note what you remember" in text_of(each)[-1]]
+    notes = [each for each in script.lines if "summarise what you remember" in text_of(each)[-1]]
     assert Counter(map(speaker, notes)) == {"Ana Silva": 1, "Ben Okoro": 1}, "not after the last round"
     answered = "\n".join(text_of(script.asked[-1]))
     assert "What you remember of earlier conversations: Line" in answered

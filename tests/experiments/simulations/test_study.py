@@ -122,7 +122,10 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
         {"factors": {"x": {"a, b": "", "a": ""}, "y": {"c": "", "b, c": ""}}},
         "two conditions are called 'a, b, c'; rename a level",
     ),
-    "too few entities": ({"entities": people(1)}, "1 for 2 groups of conditions; give at least one for each"),
+    "too few entities": (
+        {"entities": people(1)},
+        "1 given, but the study has 2 between-subject groups; give at least 2",
+    ),
     "one level": ({"factors": {"x": {"a": "A"}}}, "factors: 'x' needs at least two levels"),
     "too many conditions": (
         {"factors": {"x": {str(at): "" for at in range(15)}, "y": {str(at): "" for at in range(14)}}},
@@ -133,7 +136,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
         {"factors": {"mood": {"a": "A", "b": {"questions": [{"id": "mood", "text": "?"}]}}}},
         "'mood' is also the id of a question",
     ),
-    "a factor with a strange name": ({"factors": {"x y": ABC}}, "'x y' must be letters, digits, hyphens"),
+    "a factor with a strange name": ({"factors": {"x y": ABC}}, "'x y' may contain only letters, digits, hyphens"),
     "a level without a name": ({"factors": {"x": {"": "", "b": ""}}}, "level of x ''"),
     "an unknown setting": ({"factors": {"x": {"a": {"temprature": 1}, "b": ""}}}, "temprature"),
     "a setting that is wrong": ({"factors": {"x": {"a": {"temperature": 3}, "b": ""}}}, "temperature"),
@@ -173,10 +176,10 @@ def contrast(**fields: Any) -> dict[str, Any]:
 CONTRASTS: dict[str, tuple[list[dict[str, Any]], str]] = {
     "unknown condition": (
         [contrast(compare=["gain", "win"])],
-        "contrast 'c': 'win' is no condition and no level of one factor; the conditions are 'gain', 'loss'",
+        "'win' is neither a condition nor a level of exactly one factor; the conditions are 'gain', 'loss'",
     ),
     "unknown question": ([contrast(question="plans")], "there is no question 'plans'; the questions are plan, sure"),
-    "unknown option": ([contrast(option="maybe")], "'maybe' is no option of question 'plan'"),
+    "unknown option": ([contrast(option="maybe")], "'maybe' is not an option of question 'plan'"),
     "option of a scale": ([contrast(question="sure", option="3")], "question 'sure' has no options; remove option"),
     "weights": ([contrast(compare=None, weights={"gain": 1, "loss": -0.5})], "the weights add up to 0.5 instead of 0"),
     "both": ([contrast(weights={"gain": 1, "loss": -1})], "give either `compare` or `weights`"),

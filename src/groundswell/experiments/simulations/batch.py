@@ -238,7 +238,9 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
                 for condition, entities in zip(self.conditions, self.assigned(seed), strict=True)
             ]
         except SettingsError as error:
-            raise SettingsError(f"{error} (entities per condition)", field=error.field) from error
+            raise SettingsError(
+                f"{error} (this applies to each condition, after entities are assigned)", field=error.field
+            ) from error
 
     @property
     def combinations(self) -> int:

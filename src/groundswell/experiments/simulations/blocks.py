@@ -215,7 +215,7 @@ def conditions_table(question: QuestionFigures, analysis: Analysis) -> Table:
             note = f"{first.count:,}/{first.share.n:,}"
             groups.append(Group(name_of(condition.name), [drawings.share_point(first.share, note)]))
     table = Table(
-        id=f"conditions-{question.id}",
+        id=_block_id("conditions", question.id),
         title=f"{question.id} by condition",
         columns={**dict.fromkeys(factors, "text"), **others},
         rows=rows,
@@ -563,6 +563,11 @@ def key_figures(study: BatchData, analysis: Analysis) -> KeyFigures:
     )
 
 
+def _block_id(kind: str, question: str) -> str:
+    """The id of a block about a question. It is also a file name: rows of a matrix have a dot in their id."""
+    return f"{kind}-{question.replace('.', '-')}"
+
+
 def cell(value: Value | None) -> Estimate | None:
     """A value of an analysis as a table cell."""
     return None if value is None or value.value is None else Estimate(value.value, value.low, value.high)
@@ -640,7 +645,7 @@ def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> 
     """One question: a figure and a breakdown by each pre-registered attribute; for free text, examples."""
     if question.free is not None:
         yield Table(
-            id=f"answers-{question.id}",
+            id=_block_id("answers", question.id),
             title=f"{question.id}: first answers",
             brief=brief,
             columns={"simulation": "text", "name": "text", "answer": "text"},
@@ -676,7 +681,7 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
     height = forest_height(groups)
     first = options[0]
     table = Table(
-        id=f"question-{question.id}",
+        id=_block_id("question", question.id),
         title=f"{question.id}: ‘{first.option}’ is the most frequent answer ({numbers.percent(first.share.value)})",
         columns={
             "option": "text",
@@ -702,7 +707,7 @@ def ranks_table(question: QuestionFigures, level: float) -> Table:
     """The mean rank of each option of a ranking."""
     ranks, twice = sorted(question.ranks, key=lambda each: each.mean.value or 0), question.before is not None
     return Table(
-        id=f"ranks-{question.id}",
+        id=_block_id("ranks", question.id),
         title=f"{question.id}: mean ranks",
         columns={
             **{"option": "text", "mean rank": "number"},
@@ -728,7 +733,7 @@ def steps_figure(question: QuestionFigures, scale: ScaleFigures, level: float) -
         rows.append(("change", None if scale.change is None else scale.change.n, None, cell(scale.change)))
     rows += [(f"answered {each.step}", each.count, each.count / whole, None) for each in scale.steps]
     return Figure(
-        id=f"question-{question.id}",
+        id=_block_id("question", question.id),
         title=f"{question.id}: mean {numbers.number(scale.mean.value)} on a scale from {scale.low:g} to {scale.high:g}",
         columns={"": "text", "answers": "count", "share": "share", "value": "number"},
         rows=rows,
@@ -1011,13 +1016,13 @@ def _setting(value: object) -> str:
 def _question_gap(question: QuestionGap, found: Contrast) -> Iterator[Block]:
     reworded = ["The wording differs between the two batches."] if question.reworded else []
     yield Text(
-        id=f"question-{question.id}",
+        id=_block_id("question", question.id),
         title=f"{question.id}: {clipped(' '.join(question.text.split()), MOST_TEXT)}",
         lines=[*reworded, _paired(question)],
     )
     twice = any(each.change is not None for each in question.gaps)
     yield Table(
-        id=f"gaps-{question.id}",
+        id=_block_id("gaps", question.id),
         columns=_gap_columns(question, found, ["in the change"] if twice else []),
         rows=[[*_gap(each), *([cell(each.change)] if twice else [])] for each in question.gaps],
     )

@@ -76,7 +76,7 @@ def means(
     axes = forest(figure, groups, height, right=1.3)
     low, high = ends
     if low is not None and high is not None:
-        axes.set_xlim(*_padded(low, high))
+        axes.set_xlim(*(_padded(low, high) if high - low >= 2 else (low - 0.05, high + 0.05)))
     axes.set_xlabel(label)
     if twice:
         legend(figure, TIMES)

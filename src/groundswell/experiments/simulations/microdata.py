@@ -180,7 +180,7 @@ def _used(header: Sequence[str], source: str, codebook: Codebook, columns: Seque
         if name not in header:
             raise SettingsError(f"{source}: there is no column {name!r}; there are {', '.join(header)}")
     if len(set(header)) < len(header) or not all(header):
-        raise SettingsError(f"{source}, row 1: every column needs a name of its own")
+        raise SettingsError(f"{source}, row 1: every column needs a unique name")
     wanted = [*(columns or codebook.columns or (name for name in header if name != codebook.weight)), *roles]
     if len(wanted) > MOST_DIMENSIONS:
         raise SettingsError(f"{source}: {len(wanted)} columns; choose at most {MOST_DIMENSIONS} with --columns")
@@ -189,7 +189,7 @@ def _used(header: Sequence[str], source: str, codebook: Codebook, columns: Seque
 
 def _weight(cell: str, where: str) -> float:
     if not NUMBER.fullmatch(cell) or not isfinite(float(cell)) or float(cell) < 0:
-        raise SettingsError(f"{where}: weight {cell!r} is not a number from 0 on")
+        raise SettingsError(f"{where}: weight {cell!r} must be a number of at least 0")
     return float(cell)
 
 

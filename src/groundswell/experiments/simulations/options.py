@@ -93,7 +93,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     sample: Annotated[
         str | None,
         Meta(description="Sample new entities of a type instead, such as human:200. They are not added to the store."),
-        Flag(metavar="TYPE:COUNT", group=WHO),
+        Flag(metavar="TYPE:COUNT", group=WHO, in_form=True),
     ] = None
     context: Annotated[
         str | None,
@@ -166,16 +166,17 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     seats: Annotated[
         tuple[Seat, ...],
         Meta(
-            description="Seats of a conversation, for roles: attributes that the entity must have, or a participant of "
-            "its own, with a role, a private goal or a script. There are as many as --interaction-size."
+            description="Seats of the conversation, one per participant. A seat takes an entity with certain "
+            "attributes, or adds a participant that is not an entity. Each can have a role, a private goal or a script."
         ),
         Flag(metavar="FILE.json", group=HOW, read=read_object, completes="files"),
     ] = ()
     speakers: Annotated[
         Speakers | None,
         Meta(
-            description="Who speaks next. order: all in turn; random: all in a new order each turn; bidding: whoever "
-            "wants to most; moderator: whom the moderator chooses. Default: order."
+            description="Who speaks next. order: everybody in a fixed order; random: everybody, in a new order each "
+            "turn; bidding: the participant with the highest bid; moderator: the participant that the moderator "
+            "chooses. Default: order."
         ),
         Flag(group=HOW),
     ] = None
@@ -189,7 +190,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     events: Annotated[
         tuple[Event, ...],
-        Meta(description="What entities are told during the conversation: the turn before which, and a text."),
+        Meta(
+            description="Events that participants are told during the conversation. Each has a text and the turn "
+            "before which it is told."
+        ),
         Flag(metavar="FILE.json", group=HOW, read=read_object, completes="files"),
     ] = ()
     partners: Annotated[
@@ -304,15 +308,15 @@ class Study(Setup, frozen=True, kw_only=True):
             description="What differs between conditions: factors with their levels. A level is a text that replaces "
             "{FACTOR} in context and questions, or settings that differ, such as model or temperature."
         ),
-        Flag(metavar="FILE.json", group=DESIGN, read=read_object, completes="files"),
+        Flag(metavar="FILE.json", group=DESIGN, in_form=True, read=read_object, completes="files"),
     ] = {}
     within: Annotated[
         tuple[str, ...],
         Meta(
-            description="Factors of which every entity gets all levels, each in a conversation of its own. Entities "
-            "are assigned at random to the levels of all other factors."
+            description="Within-subject factors. Every entity takes part in all levels of these, each separately. "
+            "Entities are assigned at random to the levels of all other factors."
         ),
-        Flag(metavar="FACTOR", group=DESIGN, commas=True),
+        Flag(metavar="FACTOR", group=DESIGN, in_form=True, commas=True),
     ] = ()
     stratify: Annotated[
         tuple[str, ...],
@@ -325,5 +329,5 @@ class Study(Setup, frozen=True, kw_only=True):
             description="Planned comparisons of conditions. Without any, each condition is compared with the first "
             "one, as an exploratory analysis."
         ),
-        Flag(metavar="FILE.json", group=DESIGN, read=read_object, completes="files"),
+        Flag(metavar="FILE.json", group=DESIGN, in_form=True, read=read_object, completes="files"),
     ] = ()

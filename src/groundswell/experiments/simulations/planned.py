@@ -96,7 +96,9 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
             meant = [name] if name in conditions else _with_level(name, conditions)
             if not meant:
                 there = ", ".join(map(repr, conditions))
-                raise self._wrong(f"{name!r} is no condition and no level of one factor; the conditions are {there}")
+                raise self._wrong(
+                    f"{name!r} is neither a condition nor a level of exactly one factor; the conditions are {there}"
+                )
             for each in meant:
                 found[each] += weight / len(meant)
         if not any(found.values()):
@@ -116,7 +118,7 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
         for column in question.columns:
             if column.option == self.option:
                 return column
-        raise self._wrong(f"{self.option!r} is no option of question {question.id!r}")
+        raise self._wrong(f"{self.option!r} is not an option of question {question.id!r}")
 
     def check(self, conditions: Levels, questions: Mapping[str, Question], *, twice: bool) -> None:
         """Raise `SettingsError` if the study cannot answer it."""
@@ -271,7 +273,7 @@ def exploratory(question: Question, conditions: Levels) -> list[PlannedContrast]
 class AnnouncedPower(msgspec.Struct, frozen=True):
     """The power of a contrast before the study runs, and the smallest effect that has enough power.
 
-    `entities` is the number per group of conditions that the same entities get. `assumed` says what the numbers assume.
+    `entities` is the least number of entities in a condition. `assumed` says what the numbers assume.
     """
 
     contrast: str
@@ -287,13 +289,13 @@ class AnnouncedPower(msgspec.Struct, frozen=True):
     def worded(self) -> str:
         """One sentence about the power."""
         if self.detectable is None and self.power is None:
-            return f"Power of {self.contrast!r}: unknown, because {self.assumed}."
+            return f"Power of {self.contrast!r}: unknown ({self.assumed})."
         parts = []
         if self.power is not None and self.effect is not None:
-            parts.append(f"{self.power:.0%} for a difference of {_amount(self.effect, self.unit)}")
+            parts.append(f"{self.power:.0%} to detect a difference of {_amount(self.effect, self.unit)}")
         if self.detectable is not None:
-            parts.append(f"{ENOUGH_POWER:.0%} for {_amount(self.detectable, self.unit)}")
-        about = f"{self.entities:,} per group, tested at {self.alpha:.3g}"
+            parts.append(f"{ENOUGH_POWER:.0%} to detect {_amount(self.detectable, self.unit)}")
+        about = f"{self.entities:,} per condition, alpha {self.alpha:.3g}"
         return f"Power of {self.contrast!r}: {', '.join(parts)} ({about}; assumes {self.assumed})."
 
 
@@ -320,7 +322,9 @@ def announced(
     groups: Sequence[Group],
     alpha: float,
 ) -> AnnouncedPower:
-    """The power of a contrast, if each entity answers once per condition, independently apart from what it assumes.
+    """The power of a contrast, if each entity answers once per condition.
+
+    Answers are independent except for the correlations that the contrast assumes.
 
     The power is that of the test that `estimated` uses: a difference of two shares has its own.
     """

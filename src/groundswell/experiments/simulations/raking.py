@@ -56,8 +56,9 @@ def rake(
         ]
         if lacking:
             raise SettingsError(
-                f"margins.{margin.name}: {lacking[0]!r} shall be {margin.shares[margin.labels.index(lacking[0])]:.1%}, "
-                f"but none of {draws:,} sampled profiles has it; the tables, weights and other margins exclude it",
+                f"margins.{margin.name}: {lacking[0]!r} is set to "
+                f"{margin.shares[margin.labels.index(lacking[0])]:.1%}, but none of {draws:,} sampled profiles has it; "
+                "the tables, weights and other margins exclude it",
                 field="margins",
             )
     factors = [(shares > 0).astype(float) for shares in wanted]
@@ -75,7 +76,7 @@ def rake(
         worst = int(abs(found - shares).argmax())
         if not abs(found[worst] - shares[worst]) < 10 * CLOSE:
             raise SettingsError(
-                f"margins.{margin.name}: {margin.labels[worst]!r} shall be {shares[worst]:.1%}, but comes to "
+                f"margins.{margin.name}: {margin.labels[worst]!r} is set to {shares[worst]:.1%}, but raking reaches "
                 f"{found[worst]:.1%}; the margins contradict each other or the tables",
                 field="margins",
             )

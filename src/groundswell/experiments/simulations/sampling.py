@@ -181,7 +181,7 @@ class Profiles:
         field = "margins" if self._margins else "checks"
         raise SettingsError(
             f"{field}: none of {MOST_DRAWS:,} draws for entity {number} was accepted; the tables of the dimensions "
-            f"hardly ever produce what the {field} allow",
+            f"rarely produce values that the {field} allow; change the tables or the {field}",
             field=field,
         )
 

@@ -89,7 +89,7 @@ def items_of(measure: Question) -> Iterator[tuple[Question, Column]]:
         if column.option is None:
             yield Question(measure.id, measure.text, "number", min=low, max=high), column
         else:
-            text = f"{measure.text} {column.option}"
+            text = f"{measure.text} ‘{column.option}’."
             yield Question(f"{measure.id}.{name}", text, "number", min=low, max=high), column
 
 

@@ -81,7 +81,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         check_text(self.text, "events: text")
         if not self.text.strip() or self.turn < 1:
-            raise SettingsError(f"events: turn {self.turn}: needs a text, and a turn from 1", field="events")
+            raise SettingsError(
+                f"events: turn {self.turn}: an event needs a text and a turn of at least 1", field="events"
+            )
 
 
 def check_seats(seats: Sequence[Seat], speakers: Speakers) -> None:

@@ -206,7 +206,7 @@ def rules_of(options: Study) -> Rules:
 
 
 def shift_of(seed: int) -> float:
-    """By how much the opinions of a repetition are moved; half of it up, and half down for those who hear nothing."""
+    """The random shift of a repetition: opinions move by half of it, because every request names the bridge."""
     return round(Random(f"{seed}/shift").uniform(-SHIFT, SHIFT), 3)
 
 

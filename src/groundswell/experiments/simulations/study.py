@@ -33,7 +33,9 @@ def conditions_of(options: Study, entities: int, rules: Callable[[Study], Rules]
     cells = list(dict.fromkeys(_cell(levels, options.within) for levels in crossed))
     if entities < len(cells):
         raise SettingsError(
-            f"entities: {entities} for {len(cells)} groups of conditions; give at least one for each", field="entities"
+            f"entities: {entities} given, but the study has {len(cells)} between-subject groups; give at least "
+            f"{len(cells)}",
+            field="entities",
         )
     found = []
     for levels in crossed:
@@ -111,7 +113,8 @@ def _check_factors(options: Study) -> None:
     for factor, levels in options.factors.items():
         if FACTOR.fullmatch(factor) is None:
             raise SettingsError(
-                f"factors: {factor!r} must be letters, digits, hyphens or underscores, the first a letter",
+                f"factors: {factor!r} may contain only letters, digits, hyphens and underscores, and must start with a "
+                "letter",
                 field="factors",
             )
         if factor in questions:

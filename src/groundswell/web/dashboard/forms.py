@@ -89,7 +89,7 @@ def form_of(
         made = _option(
             one, schema["properties"][name], inner, values.get(name), labels, default_model, entities=entities
         )
-        if name not in shared and (one.flag.usual or one.flag.argument or made.required):
+        if name not in shared and (one.flag.usual or one.flag.in_form or one.flag.argument or made.required):
             usual.append(made)
         else:
             group = one.flag.group or (COMMON if name in shared else MORE)
