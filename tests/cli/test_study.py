@@ -210,9 +210,10 @@ def test_a_study_in_python(tmp_path: Path) -> None:
 def test_a_run_whose_name_has_a_colon_is_still_found(cli: CommandLine) -> None:
     Path("one.json").write_text(json.dumps([SHEET["questions"][1]]))  # type: ignore[index]
     words = ("--entities", "design/people.json", "--questions", "one.json", "-m", "emulated/person")
+    designed = ("--context", "{x}", "--factors", "factors.json")
     Path("factors.json").write_text(json.dumps({"x": {"a:b": "A", "c": "C"}}))
     for name in ("study:one", "study"):
-        cli.json("study", *words, "--factors", "factors.json", "--name", name)
+        cli.json("study", *words, *designed, "--name", name)
     for one, other in (("study:one:a:b", "study:c"), ("study:one", "study"), ("study:a:b", "study:one:c")):
         assert cli("contrast", one, other).stdout.startswith(f"{one} minus {other}\n")
     cli.json(

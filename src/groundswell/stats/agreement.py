@@ -180,6 +180,7 @@ def _disagreement(n: Floats, parts: Floats, *, interval: bool) -> Floats:
 def _alphas(totals: Floats, *, interval: bool) -> Floats:
     """Alpha for each sample of clusters; not a number where all values are the same."""
     expected = _disagreement(totals[:, 1], totals[:, 2:], interval=interval)
+    expected[expected <= 1e-9 * expected.max(initial=0.0)] = np.nan  # rounding: all values are the same
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = 1 - totals[:, 0] / expected
     return found

@@ -8,7 +8,7 @@ for all three.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import sqrt
 from typing import Generic, NamedTuple, TypeVar
 
@@ -228,18 +228,78 @@ def difference_of_shares(one: Rows, other: Rows, level: float = 0.95, *, shared:
     G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
     1693-1702. With `shared`, and one value of each person on both sides, the interval is that of `rates.Paired`.
     """
-    if not len(one.values) or not len(other.values):
-        return _nothing(one, other)
+    return _of_two_shares(one, other, shared=shared)(level)
+
+
+def p_of_shares(one: Rows, other: Rows, *, shared: bool = False) -> float | None:
+    """The p-value of a difference of two shares: one minus the level at which its interval reaches zero."""
+    return _p_of(_of_two_shares(one, other, shared=shared))
+
+
+def sum_of_shares(sides: Sequence[Rows], weights: Sequence[float], level: float) -> tuple[Figure, float | None] | None:
+    """A weighted sum of the shares of different people, from the interval of each, and its p-value.
+
+    G. Y. Zou, W. Huang, X. Zhang, A note on confidence interval estimation for a linear function of binomial
+    proportions, Computational Statistics and Data Analysis 53 (2009) 1080-1085. None if people are in several groups.
+    """
+    people = np.concatenate([np.unique(each.who) for each in sides])
+    if len(people) > distinct(people) or any(not len(each.values) for each in sides):
+        return None
+    spreads = [spread_of([each]) for each in sides]
+    shares = [float(each.values.mean()) for each in sides]
+    value, most = sum(w * share for w, share in zip(weights, shares, strict=True)), sum(map(abs, weights)) / 2
+
+    def found(level: float) -> Figure:
+        below = above = 0.0
+        for weight, share, each, spread in zip(weights, shares, sides, spreads, strict=True):
+            interval = _share(each, spread, level)
+            if interval is None:
+                return _figure(value, None, sides, spread.reason)
+            low, high = interval if weight > 0 else interval[::-1]
+            below, above = below + (weight * (share - low)) ** 2, above + (weight * (high - share)) ** 2
+        return _figure(value, Interval(max(-most, value - sqrt(below)), min(most, value + sqrt(above))), sides)
+
+    return found(level), _p_of(found)
+
+
+def _of_two_shares(one: Rows, other: Rows, *, shared: bool) -> Callable[[float], Figure]:
+    """The difference of two shares at each level."""
     sides = [one, other]
-    pairs = _pairs(one, other) if shared else None
-    if pairs is not None:
-        return _figure(float(one.values.mean() - other.values.mean()), pairs.interval(level), sides)
-    spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
-    first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
+    if not len(one.values) or not len(other.values):
+        return lambda level: _nothing(*sides)
     means = [float(side.values.mean()) for side in sides]
-    if first is None or second is None:
-        return _figure(means[0] - means[1], None, sides, spreads[0].reason if first is None else spreads[1].reason)
-    return _figure(means[0] - means[1], apart(means[0], first, means[1], second, correlation(*spreads)), sides)
+    value, pairs = means[0] - means[1], _pairs(one, other) if shared else None
+    if pairs is not None:
+        return lambda level: _figure(value, pairs.interval(level), sides)
+    spreads = [spread_of([one]), spread_of([other]), spread_of(sides, shared=shared)]
+    rho = correlation(*spreads)
+
+    def found(level: float) -> Figure:
+        first, second = _share(one, spreads[0], level), _share(other, spreads[1], level)
+        if first is None or second is None:
+            return _figure(value, None, sides, spreads[0].reason if first is None else spreads[1].reason)
+        return _figure(value, apart(means[0], first, means[1], second, rho), sides)
+
+    return found
+
+
+def _p_of(interval: Callable[[float], Figure]) -> float | None:
+    """The p-value of a test: one minus the level at which the interval of a figure reaches zero."""
+    found = interval(0.5)
+    if found.low is None:
+        return None
+    if abs(found.value or 0.0) < 1e-12:
+        return 1.0
+
+    def misses_zero(level: float) -> bool:
+        found = interval(level)
+        return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+
+    least, most = 1e-12, 1.0
+    for _ in range(40):
+        middle = sqrt(least * most)
+        least, most = (least, middle) if misses_zero(1 - middle) else (middle, most)
+    return most
 
 
 def combined(sides: Sequence[Rows], weights: Sequence[float], level: float, bounds: Interval) -> tuple[Figure, Spread]:
@@ -252,26 +312,6 @@ def combined(sides: Sequence[Rows], weights: Sequence[float], level: float, boun
     value = sum(weight * float(each.values.mean()) for weight, each in zip(weights, sides, strict=True))
     spread = spread_of(sides, weights, shared=True)
     return _figure(value, _student(value, spread, level, bounds), sides, spread.reason), spread
-
-
-def p_of_shares(one: Rows, other: Rows, *, shared: bool = False) -> float | None:
-    """The p-value of a difference of two shares: one minus the level at which the interval of
-    `difference_of_shares` reaches zero.
-    """
-    if difference_of_shares(one, other, 0.5, shared=shared).low is None:
-        return None
-    if one.values.mean() == other.values.mean():
-        return 1.0
-
-    def misses_zero(level: float) -> bool:
-        found = difference_of_shares(one, other, level, shared=shared)
-        return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
-
-    least, most = 1e-12, 1.0
-    for _ in range(50):
-        middle = sqrt(least * most)
-        least, most = (least, middle) if misses_zero(1 - middle) else (middle, most)
-    return most
 
 
 def spread_of(sides: Sequence[Rows], weights: Sequence[float] = (1.0, -1.0), *, shared: bool = False) -> Spread:

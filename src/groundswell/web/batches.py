@@ -150,8 +150,11 @@ async def export(
     batch_id: str,
     format: Annotated[Literal["json", "csv", "parquet"], Query(description="File format.")] = "json",
     table: Annotated[
-        Literal["simulations", "lines", "answers"],
-        Query(description="One row per simulation, per message (`lines`) or per questionnaire answer."),
+        Literal["simulations", "lines", "answers", "scores"],
+        Query(
+            description="One row per simulation, per message (`lines`), per answer or per score of a judge. With the "
+            "condition and the levels of its factors."
+        ),
     ] = "simulations",
 ) -> Response:
     """Download a simulation batch as a file."""

@@ -23,10 +23,12 @@ def people(count: int) -> list[dict[str, Any]]:
 
 
 def study(**options: Any) -> Batch:
-    """The settings that these options give."""
+    """The settings that these options give. Factors that no text names are put into the context."""
     command = experiment.command("study")
     said = {"entities": people(12), "questions": [PLAN, SURE], "factors": FRAMES, "model": [MODEL], **options}
     said = {name: value for name, value in said.items() if value is not None}
+    unnamed = [f"{{{factor}}}" for factor in said.get("factors", {}) if f"{{{factor}}}" not in str(said)]
+    said |= {"context": " ".join([said.get("context", ""), *unnamed]).strip()} if unnamed else {}
     given = collect(command.fields, said, what="study", text=False)
     made = command.ready(given, Context(store="gone.db", origin="request")).settings
     assert isinstance(made, Batch)

@@ -88,6 +88,7 @@ def test_one_row_for_each_simulation(place: Place) -> None:
     names = {"ann": "Ann", "bob": "+Bob", "ann2": "Ann"}
     ids = json.loads(first["entity_ids"])
     assert first == {
+        "condition": "three",
         "id": f"sim-{place.record.id}-1",
         "sequence_number": "1",
         "timestamp": first["timestamp"],
@@ -121,6 +122,7 @@ def test_names_that_are_alike_are_told_apart_and_a_model_of_ones_own_is_named(pl
 def test_one_row_for_each_line(place: Place) -> None:
     first, second = place.csv("lines")
     assert list(first) == [
+        *("condition", "model", "replicate", "seat"),
         *("simulation_id", "sequence_number", "round", "turn", "entity_id", "name"),
         *("speech", "thought", "cut", "overrun", "group"),
     ]
@@ -132,6 +134,7 @@ def test_one_row_for_each_line(place: Place) -> None:
 def test_answers_come_with_the_attributes_of_those_who_gave_them(place: Place) -> None:
     rows = place.csv("answers")
     assert list(rows[0]) == [
+        *("condition", "model", "replicate", "seat", "question_type"),
         *("simulation_id", "sequence_number", "interaction_type", "entity_id", "name", "other_ids", "others"),
         *("attribute.age", "attribute.job", "attribute.rich", "attribute.town", "attribute.mood"),
         *("question", "before", "value", "problem", "missing"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -292,3 +293,26 @@ def test_a_condition_on_an_answer_that_cannot_be_given_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"'keep' has no option 'maybe'; options: "):
         Questionnaire((KEEP, Question("why", "Why?", when={"keep": ("maybe", "no")})))
     Questionnaire((KEEP, Question("why", "Why?", when={"keep": "{level}"})))
+
+
+def test_a_matrix_row_does_not_take_the_answer_to_another_question() -> None:
+    honey = Question("honey", "Honey?", "scale")
+    _, shown = asked_of([honey, LIKE], {"honey": 5}, {"like": {"honey": 1, "wax": 2}})
+    assert values(shown) == {"honey": 5, "like.honey": 1, "like.wax": 2}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (">=3", "'like' is a number, so '>=3' must be a number or a range"),
+        ("9..", "'like' is at most 5, so it is never 9.."),
+        ("..0", "'like' is at least 1, so it is never ..0"),
+        (7, "'like' is at most 5, so it is never 7"),
+    ],
+)
+def test_a_condition_that_no_number_meets_is_refused(wanted: Any, said: str) -> None:
+    like = Question("like", "Well?", "scale")
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        Questionnaire((like, Question("why", "Why?", when={"like": wanted})))
+    for fine in ("..1", "5..", 3, "2..9", "{level}"):
+        Questionnaire((like, Question("why", "Why?", when={"like": fine})))

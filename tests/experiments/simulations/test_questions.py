@@ -72,9 +72,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows of a choice": ({"type": "choice", "options": ABC, "rows": {"a": "A"}}, "rows: not allowed"),
     "bounds of a scale": ({"type": "scale", "min": 3.0}, "min: not allowed"),
     "least of a ranking": ({"type": "ranking", "options": ABC, "least": 1}, "least: not allowed"),
-    "a scale of one step": ({"type": "scale", "low": 3, "high": 3}, "must have 2 to 101 steps"),
+    "a scale of one step": ({"type": "scale", "low": 3, "high": 3}, "low: 3 must be below high, 3"),
     "a scale of too many": ({"type": "scale", "low": 0, "high": 101}, "goes from 0 to 101"),
-    "a scale upside down": ({"type": "matrix", "low": 3, "high": 1, "rows": {"a": "A"}}, "goes from 3 to 1"),
+    "a scale upside down": (
+        {"type": "matrix", "low": 3, "high": 1, "rows": {"a": "A"}},
+        "low: 3 must be below high, 1",
+    ),
     "more than there are": ({"type": "multi", "options": ABC, "most": 4}, "0 to 4 of 3 options is not possible"),
     "none at most": ({"type": "multi", "options": ABC, "most": 0}, "0 to 0 of 3 options is not possible"),
     "least above most": ({"type": "multi", "options": ABC, "least": 3, "most": 2}, "3 to 2 of 3 options"),
@@ -236,16 +239,16 @@ def questionnaires(draw: st.DrawFn) -> Questionnaire:
     """Questions, some of which depend on earlier ones: by a condition, or by a text that quotes one."""
     questions: list[Question] = []
     for at in range(draw(st.integers(1, 8))):
-        earlier = [each.id for question in questions for each in question.items]
-        when = draw(st.lists(st.sampled_from(earlier), max_size=2, unique=True)) if earlier else []
-        quoted = draw(st.lists(st.sampled_from(earlier), max_size=2)) if earlier else []
+        earlier = {each.id: "2.." if each.is_numeric else "a" for question in questions for each in question.items}
+        when = draw(st.lists(st.sampled_from([*earlier]), max_size=2, unique=True)) if earlier else []
+        quoted = draw(st.lists(st.sampled_from([*earlier]), max_size=2)) if earlier else []
         text = " ".join(["Well?", *(f"{{{each}}}" for each in quoted)])
         fields: dict[str, Any] = draw(
             st.sampled_from(
                 [{"type": "text"}, {"type": "choice", "options": ABC}, {"type": "matrix", "rows": GRID.rows}]
             )
         )
-        questions.append(Question(f"q{at}", text, when=dict.fromkeys(when, "a"), **fields))
+        questions.append(Question(f"q{at}", text, when={name: earlier[name] for name in when}, **fields))
     return Questionnaire(tuple(questions), shuffle_questions=draw(st.booleans()), shuffle=draw(st.booleans()))
 
 

@@ -114,7 +114,7 @@ def test_invalid_scores_are_asked_for_once_more() -> None:
     replies = [{"1": {"polite": 3}, "2": {"polite": "very"}}, {"1": {"polite": 5}, "2": {"polite": 2}}]
     panel = Panel(one=lambda keys: replies.pop(0))
     _, [simulation] = scored(Scoring(JUDGES[:1], entities=(POLITE,)), panel)
-    assert [each.value for each in simulation.answers] == [5.0, 2.0]
+    assert [each.value for each in simulation.answers] == [3.0, 2.0]
     assert "[2] [polite] 'very' is no whole number from 1 to 5" in text_of(panel.asked[1])[-1]
 
 

@@ -200,14 +200,13 @@ def test_a_conversation_ends_early_when_its_condition_holds() -> None:
 
 
 def test_events_are_told_before_their_turn_to_whom_they_are_for() -> None:
-    events = (Event(2, "It rains."), Event(2, "You lost your hat.", (1,)), Event(9, "Never."))
+    events = (Event(2, "It rains."), Event(2, "You lost your hat.", (1,)))
     rules = Rules(MODEL, thoughts=False, n_turns=2, events=events, questionnaire=SHEET)
     script = Script()
     drive(a_batch(rules), script)
     told = ["\n".join(text_of(each)) for each in script.asked]
     assert ["It rains." in each for each in told] == [False, False, True, True, True, True]
     assert ["lost your hat" in each for each in told] == [False, False, True, False, True, False]
-    assert not any("Never." in each for each in told)
     assert told[2].index("Line 2.") < told[2].index("Then: It rains."), "it comes after what was said before"
 
 
@@ -221,6 +220,12 @@ def test_an_event_for_a_seat_reaches_it_in_any_order() -> None:
         assert [spec.names[at - 1] for at in event.to] == ["Kim"]
         places.add(event.to)
     assert len(places) > 1, "Kim sits in different places"
+
+
+def test_an_event_after_the_last_turn_is_refused() -> None:
+    rules = Rules(MODEL, n_turns=2, simulation_rounds=2, events=(Event(5, "Never."),))
+    with pytest.raises(SettingsError, match="events: turn 5: the conversation has 4 turns"):
+        a_batch(rules)
 
 
 def test_an_event_for_a_seat_that_is_not_there_is_refused() -> None:

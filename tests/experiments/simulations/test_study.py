@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell import Reply
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import Batch, Condition, Schedule
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.questions import Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Rules
+from groundswell.experiments.simulations.study import study_notes
 from tests.experiments.simulations.designs import FRAMES, PLAN, SURE, people, study
 from tests.experiments.simulations.stage import MODEL, Cues, drive, text_of
 from tests.properties import examples
@@ -53,7 +55,7 @@ def test_factors_are_crossed_and_placeholders_filled_in() -> None:
 def test_placeholders_are_filled_in_everywhere() -> None:
     question = {
         **{"id": "pick", "text": "{x}?", "type": "choice", "options": ["{x}", "none"]},
-        "when": {"sure": ["{y}..", "{x}"]},
+        "when": {"sure": ["{y}..", "{y}"]},
     }
     scale = {**SURE, "low_label": "not {x}", "high_label": "very {x}"}
     grid = {"id": "grid", "text": "How", "type": "matrix", "rows": {"a": "{x}?"}}
@@ -62,7 +64,7 @@ def test_placeholders_are_filled_in_everywhere() -> None:
     assert last.rules.questionnaire is not None
     sure, pick, rows = last.rules.questionnaire.questions
     assert (sure.low_label, sure.high_label, rows.rows) == ("not second", "very second", {"a": "second?"})
-    assert (pick.text, pick.options, pick.when) == ("second?", ("second", "none"), {"sure": ("4..", "second")})
+    assert (pick.text, pick.options, pick.when) == ("second?", ("second", "none"), {"sure": ("4..", "4")})
 
 
 def test_levels_can_have_settings_of_their_own() -> None:
@@ -344,3 +346,61 @@ def test_a_batch_without_conditions_is_stored_as_before() -> None:
     )
     [spec] = Schedule(batch, 0)
     assert b"condition" not in msgspec.json.encode(spec)
+
+
+def test_options_are_the_same_by_their_text_in_any_order() -> None:
+    def asked(*options: str) -> dict[str, Any]:
+        return {"id": "q", "text": "Well?", "type": "choice", "options": list(options)}
+
+    turned = {"a": {"questions": [asked("yes", "no")]}, "b": {"questions": [asked("no", "yes")]}}
+    batch = study(questions=[asked("yes", "no")], factors={"order": turned})
+    summary, _ = drive(batch, lambda request, sample: Reply('{"q": "yes"}'))
+    assert isinstance(summary.analysis, Analysis)
+    for condition in summary.analysis.conditions:
+        assert [(each.option, each.count) for each in condition.questions[0].options] == [("yes", 6), ("no", 0)]
+    other = {"a": "x", "b": {"questions": [asked("agree", "yes")]}}
+    with pytest.raises(SettingsError, match="an option differs in condition 'b'; give the question another id"):
+        study(questions=[asked("yes", "no")], context="{order}", factors={"order": other})
+
+
+def test_a_factor_that_changes_nothing_is_refused() -> None:
+    asked = [{**PLAN, "text": "Shall it be {frme}?"}, SURE]
+    with pytest.raises(
+        SettingsError, match=r"'frame' has texts, but \{frame\} is in no context, question, seat or event"
+    ):
+        study(questions=asked, context="A vote.", description="About the {frame}.")
+    levels = {"frame": FRAMES["frame"], "frme": {"a": "x", "b": "y"}}
+    [note] = [
+        each for each in study_notes(study(questions=[*asked, PLAN | {"id": "p"}], factors=FRAMES)) if "frme" in each
+    ]
+    assert note == "question 'plan': {frme} is neither a factor nor an earlier question, and is sent as it is"
+    assert not [
+        each for each in study_notes(study(questions=[*asked, PLAN | {"id": "p"}], factors=levels)) if "frme" in each
+    ]
+
+
+def test_events_and_endings_have_placeholders_too() -> None:
+    batch = study(
+        context="A talk.",
+        until="they agree on {frame}",
+        events=[{"turn": 1, "text": "Think of {frame}."}],
+        questions=[SURE],
+        interaction_size=2,
+        num_simulations=2,
+    )
+    last = batch.conditions[-1].rules
+    assert (last.until, last.events[0].text) == ("they agree on not letting die", "Think of not letting die.")
+
+
+def test_whether_seats_can_be_filled_depends_on_the_seed() -> None:
+    """Two of twelve live in a town; in some assignments both are in the same group."""
+    entities = [{**each, "attributes": {"urban": at < 2}} for at, each in enumerate(people(12))]
+    seats = [{"where": {"urban": True}}, {"where": {"urban": False}}]
+    found = set()
+    for seed in range(12):
+        try:
+            study(entities=entities, seats=seats, num_simulations=1, n_turns=1, context="{frame}", seed=seed)
+            found.add("filled")
+        except SettingsError as error:
+            found.add(str(error).partition(":")[0])
+    assert found == {"filled", "seats"}

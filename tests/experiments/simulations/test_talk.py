@@ -208,7 +208,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more() -> None:
     cues = scripted_answers(wrong, json.dumps({"keep": "no", "like": 9, "why": "y"}))
     batch = a_batch(msgspec.structs.replace(PLAIN, questionnaire=SHEET), size=1, entities=(ANA,))
     _, [shown] = drive(batch, cues)
-    assert {answer.question: answer.value for answer in shown.answers} == {"keep": "no", "like": 4, "why": "y"}
+    assert {answer.question: answer.value for answer in shown.answers} == {"keep": "no", "like": 4, "why": "x"}
     assert "'never' is none of" in str(cues.asked[2].messages[-1].content)
 
 

@@ -43,6 +43,7 @@ from groundswell.experiments.simulations.tabulation import QuestionFigures, ques
 from groundswell.program.request import Fault
 from groundswell.stats.agreement import krippendorffs_alpha
 from groundswell.stats.clusters import Figure, mean, rows
+from groundswell.stats.rates import Interval
 
 LEVEL = 0.95
 
@@ -221,18 +222,18 @@ class Tally:
                 if entity is None or (is_answer and not spec.seat(place).asked):
                     continue
                 before, after = (given.get((answered.question.id, place, before)) for before in (True, False))
-                if after is not None and after.missing == "skipped":
-                    answered.missing["skipped"] += 1
-                    continue
+                asked = tuple(each is None or each.missing != "skipped" for each in (before, after))
                 if after is None or after.value is None:
                     answered.missing["unknown" if after is None else after.missing or "malformed"] += 1
+                if not (asked[1] or (asked[0] and answered.before)):
+                    continue
                 values = (
                     None
                     if own is None or each is None or each.value is None
                     else aligned(each.value, own, answered.question)
                     for each in (before, after)
                 )
-                answered.add(spec.number, entity, company, *values, condition=condition)
+                answered.add(spec.number, entity, company, *values, condition=condition, asked=(asked[0], asked[1]))
 
     def _count_lines(self, spec: Simulation, talked: Talked, who: list[int | None]) -> None:
         for entity in [one for one in who if one is not None]:
@@ -344,7 +345,7 @@ def announced_power(batch: Batch) -> list[AnnouncedPower]:
     for condition, assigned in zip(batch.conditions, batch.assigned(0), strict=True):
         together = sum(not seat.is_own for seat in condition.seats) or condition.interaction_size
         drawn = -(-condition.num_simulations // batch.replicates)
-        groups.append(Group(min(len(assigned), drawn * together), together))
+        groups.append(Group(min(len(assigned), drawn * together), together, drawn))
     return [
         announced(each, questions[each.question], levels_of(batch), batch.cells, groups, alpha)
         for each in batch.contrasts
@@ -363,6 +364,7 @@ class ScoreTally:
             item.id: array("d") for each in scoring.lines for item, _ in items_of(each)
         }
         """For each number: simulation, entity, company, condition, turn and value, for each line."""
+        self._bounds = {item.id: (column.low, column.high) for each in scoring.lines for item, column in items_of(each)}
 
     def add(self, number: int, condition: int, company: int, who: Sequence[int | None], talked: Talked) -> None:
         """Add the scores of a simulation."""
@@ -414,6 +416,7 @@ class ScoreTally:
 
         found = []
         for item, values in self._turns.items():
+            low, high = self._bounds[item]
             table = np.array(values).reshape(-1, 6)
             table = table[np.lexsort((table[:, 1], table[:, 0]))]
             for number, condition in enumerate(conditions):
@@ -422,7 +425,12 @@ class ScoreTally:
                     if len(mine):
                         who, company = mine[:, 1].astype(np.int64), mine[:, 2].astype(np.int64)
                         found.append(
-                            TurnFigures(item, int(turn), mean(rows(mine[:, 5], who, company, companies)), condition)
+                            TurnFigures(
+                                item,
+                                int(turn),
+                                mean(rows(mine[:, 5], who, company, companies), bounds=Interval(low, high)),
+                                condition,
+                            )
                         )
         return found
 

@@ -105,7 +105,10 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
                 field="num_simulations",
             )
         if self.conditions:
-            self.parts(0)  # each is checked
+            if not any(
+                each.seats for each in self.conditions
+            ):  # else it depends on the seed whether they can be filled
+                self.parts(0)
             return
         check_seats(self.seats, self.rules.speakers)
         count, size = len(self.entities), self.drawn_size
@@ -119,6 +122,8 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
                 field="partners",
             )
         for event in self.rules.events:
+            if event.turn > (most := self.rules.n_turns * self.rules.simulation_rounds):
+                raise SettingsError(f"events: turn {event.turn}: the conversation has {most} turns", field="events")
             if any(not 1 <= each <= self.interaction_size for each in event.to):
                 raise SettingsError(
                     f"events: to {[*event.to]}: must be from 1 to {self.interaction_size}, the number of participants",

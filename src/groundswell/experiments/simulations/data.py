@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.experiments.report import DataTable
 from groundswell.experiments.simulations.analysis import Analysis
-from groundswell.experiments.simulations.batch import Batch, Condition, Single
+from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.entities import Entity
-from groundswell.experiments.simulations.exporting import ATTRIBUTE, Table, source_of
+from groundswell.experiments.simulations.exporting import ATTRIBUTE, FACTOR, Table, source_of
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.reading import Readings, SimulationShown
 from groundswell.experiments.simulations.seats import own_participants
 from groundswell.experiments.simulations.simulation import Rules
 from groundswell.store.journal import Store
-from groundswell.store.tables import Columns, Kind, Row
+from groundswell.store.tables import Row
 
-FACTOR = "factor."
-MORE: dict[Table, Columns] = {
-    "simulations": {"condition": "text"},
-    "lines": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
-    "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int", "question_type": "text"},
-    "scores": {"condition": "text"},
-}
-"""Columns in addition to those of the API export, so that tables of several batches can be concatenated."""
 MEANING = {
     "condition": "condition of the study; for a batch, its name",
     "question_type": "choice, multi, ranking, scale, number or text; the rows of a matrix are choices or scales",
@@ -118,42 +110,13 @@ def data_tables(study: BatchData) -> Iterator[DataTable]:
     for name in get_args(Table):
         there = {"answers": bool(study.questions), "scores": study.rules.scoring is not None}
         if there.get(name, True):
-            factors: dict[str, Kind] = dict.fromkeys(_factors(study), "text")
-            columns = {**MORE[name], **factors, **source_of(study.record, name).columns}
+            columns = source_of(study.record, name).columns
             more = {each: "attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
             more |= {each: "level of the factor" for each in columns if each.startswith(FACTOR)}
             yield DataTable(name, columns, partial(_rows, study, name), MEANING | more)
 
 
-def _conditions(study: BatchData) -> tuple[Condition, ...]:
-    return study.settings.conditions if isinstance(study.settings, Batch) else ()
-
-
-def _factors(study: BatchData) -> list[str]:
-    """The columns of the factors of a study."""
-    return [f"{FACTOR}{factor}" for each in _conditions(study)[:1] for factor in each.levels]
-
-
 def _rows(study: BatchData, table: Table) -> Iterator[Row]:
     source = source_of(study.record, table)
-    known = {entity.id: entity for entity in study.entities}
-    conditions = {each.name: each for each in _conditions(study)}
-    types = {each.id: each.type for each in study.questions}
     for _, simulation in study.simulations():
-        for row in source.rows(simulation):
-            entity = row.get("entity_id")
-            condition = conditions.get(simulation.metadata.get("condition", ""))
-            more: dict[str, Any] = {"condition": study.settings.name}
-            if condition is not None:
-                more = {"condition": condition.name}
-                more |= {f"{FACTOR}{factor}": level for factor, level in condition.levels.items()}
-            if entity is not None and table != "scores":
-                place = simulation.entity_ids.index(entity)
-                rules = study.rules if condition is None else condition.rules
-                model = simulation.metadata["models"][place]
-                if table == "answers" and rules.method == "narrator":  # the narrator does not answer
-                    model = known[entity].model or rules.model
-                more |= {"model": model, "replicate": simulation.metadata["replicate"], "seat": place + 1}
-            if "question" in row:
-                more["question_type"] = types[row["question"]]
-            yield {**more, **row}
+        yield from source.rows(simulation)

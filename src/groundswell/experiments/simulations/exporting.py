@@ -5,13 +5,16 @@ lines        one row per line
 answers      one row per answer, with the attributes of the entity and the other entities in the simulation
 scores       one row per score of a judge
 
+All have the condition, and for a study the level of each factor. For a batch, the condition is its name, so that
+tables of several batches can be concatenated.
+
 Simulations are streamed from the store to the file, except for Parquet, which is built in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Literal, NamedTuple, get_args
+from typing import IO, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -21,13 +24,20 @@ from groundswell.experiments.needed import check_installed
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SINGLE, Readings, SimulationShown
 from groundswell.experiments.simulations.seats import Seat, own_participants
-from groundswell.experiments.simulations.simulation import distinct_names
+from groundswell.experiments.simulations.simulation import Rules, distinct_names
 from groundswell.store.tables import Columns, Kind, Row, write_table
 
 Format = Literal["json", "csv", "parquet"]
 Table = Literal["simulations", "lines", "answers", "scores"]
 
-ATTRIBUTE = "attribute."
+ATTRIBUTE, FACTOR = "attribute.", "factor."
+DESIGN: dict[Table, Columns] = {
+    "simulations": {"condition": "text"},
+    "lines": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
+    "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int", "question_type": "text"},
+    "scores": {"condition": "text"},
+}
+"""Columns of every table, before the levels of factors and its own columns."""
 SIMULATIONS: Columns = {
     "id": "text",
     "sequence_number": "int",
@@ -128,16 +138,20 @@ class Source(NamedTuple):
     rows: Callable[[SimulationShown], Iterator[Row]]
 
 
-class _Seats(msgspec.Struct):
+class _Part(msgspec.Struct):
+    """The part of a condition's settings that tables need."""
+
+    rules: Rules
+    name: str = ""
+    levels: dict[str, str] = {}
     seats: tuple[Seat, ...] = ()
 
 
-class _Entities(msgspec.Struct):
-    """The part of a batch's settings that tables need."""
+class _Settings(_Part):
+    """The same of a batch."""
 
-    entities: tuple[Entity, ...]
-    seats: tuple[Seat, ...] = ()
-    conditions: tuple[_Seats, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    conditions: tuple[_Part, ...] = ()
 
     @property
     def everybody(self) -> tuple[Entity, ...]:
@@ -146,32 +160,60 @@ class _Entities(msgspec.Struct):
 
 
 class _Alone(msgspec.Struct):
-    """The same for a single simulation."""
+    """The same of a single simulation."""
 
-    simulation: _Entities
+    simulation: _Settings
+    name: str = ""
 
 
 def source_of(record: RunRecord, table: Table) -> Source:
     """The columns of a table of a run, and its rows for each simulation."""
-    known = {entity.id: entity for entity in _entities(record)}
+    batch = _settings(record)
+    known = {entity.id: entity for entity in batch.everybody}
+    conditions = {each.name: each for each in batch.conditions}
+    factors: dict[str, Kind] = {f"{FACTOR}{factor}": "text" for each in batch.conditions[:1] for factor in each.levels}
+    types = {each.id: each.type for each in batch.rules.questions}
+    own, rows = _own(table, known)
+
+    def with_design(simulation: SimulationShown) -> Iterator[Row]:
+        part = conditions.get(simulation.metadata.get("condition", ""), batch)
+        about: dict[str, Any] = {"condition": part.name} | {
+            f"{FACTOR}{name}": level for name, level in part.levels.items()
+        }
+        for row in rows(simulation):
+            more: dict[str, Any] = {}
+            if table in ("lines", "answers"):
+                place = simulation.entity_ids.index(row["entity_id"])
+                more["model"] = simulation.metadata["models"][place]
+                more |= {"replicate": simulation.metadata["replicate"], "seat": place + 1}
+            if table == "answers":
+                more["question_type"] = types.get(row["question"])
+                if part.rules.method == "narrator":  # the narrator does not answer
+                    more["model"] = known[row["entity_id"]].model or part.rules.model
+            yield {**about, **more, **row}
+
+    return Source({**DESIGN[table], **factors, **own}, with_design)
+
+
+def _own(table: Table, known: Mapping[str, Entity]) -> tuple[Columns, Callable[[SimulationShown], Iterator[Row]]]:
+    """The columns of a table without those of the design, and its rows for each simulation."""
     if table == "simulations":
-        return Source(SIMULATIONS, lambda simulation: _simulation_rows(simulation, known))
+        return SIMULATIONS, lambda simulation: _simulation_rows(simulation, known)
     if table == "lines":
-        return Source(LINES, _line_rows)
+        return LINES, _line_rows
     if table == "scores":
-        return Source(SCORES, _score_rows)
+        return SCORES, _score_rows
     names = dict.fromkeys(f"{ATTRIBUTE}{name}" for entity in known.values() for name in entity.attributes)
     attributes: dict[str, Kind] = dict.fromkeys(names, "any")
-    return Source(
-        {**WHO, **attributes, **ANSWERS}, lambda simulation: _answer_rows(simulation, known, tuple(attributes))
-    )
+    return {**WHO, **attributes, **ANSWERS}, lambda simulation: _answer_rows(simulation, known, tuple(attributes))
 
 
-def _entities(record: RunRecord) -> tuple[Entity, ...]:
+def _settings(record: RunRecord) -> _Settings:
     assert record.settings is not None
-    if record.driver == SINGLE:
-        return msgspec.json.decode(record.settings, type=_Alone).simulation.entities
-    return msgspec.json.decode(record.settings, type=_Entities).everybody
+    if record.driver != SINGLE:
+        return msgspec.json.decode(record.settings, type=_Settings)
+    alone = msgspec.json.decode(record.settings, type=_Alone)
+    return msgspec.structs.replace(alone.simulation, name=alone.name)
 
 
 def _simulation_rows(simulation: SimulationShown, known: Mapping[str, Entity]) -> Iterator[Row]:

@@ -48,8 +48,8 @@ from groundswell.experiments.simulations.sampling import MOST_SAMPLED, Names, sa
 from groundswell.store.tables import csv_records
 
 MOST_RESPONDENTS = 500_000
-MISSING = frozenset(("", ".", "na", "n/a", "nan", "null", "none"))
-"""Cells without an answer, in lower case."""
+MISSING = frozenset(("", ".", "na", "n/a", "nan", "null"))
+"""Cells without an answer, in lower case, unless the codebook says what they mean."""
 INTEGRAL = re.compile(r"(-?\d+)\.0+")
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 LARGEST = 1e15
@@ -196,7 +196,7 @@ def _weight(cell: str, where: str) -> float:
 def _said(cell: str, column: Column) -> str:
     """What a cell says: the label of its code, or the cell; nothing if there is no answer. Codes 1 and 1.0 are one."""
     code = found[1] if (found := INTEGRAL.fullmatch(cell)) else cell
-    if code.lower() in MISSING:
+    if code.lower() in MISSING and code not in column.values:
         return ""
     if code in {str(each).removesuffix(".0") for each in column.missing}:
         return ""

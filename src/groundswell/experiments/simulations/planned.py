@@ -16,8 +16,18 @@ import msgspec
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import LONGEST_NAME
 from groundswell.experiments.simulations.questions import Column, Question
-from groundswell.experiments.simulations.sheets import NO_ANSWER, Sheet, widest
-from groundswell.stats.clusters import Figure, Rows, Spread, combined, difference_of_shares, p_of_shares, student_p
+from groundswell.experiments.simulations.sheets import Sheet, widest
+from groundswell.stats.clusters import (
+    ENOUGH,
+    Figure,
+    Rows,
+    Spread,
+    combined,
+    difference_of_shares,
+    p_of_shares,
+    student_p,
+    sum_of_shares,
+)
 from groundswell.stats.compare import holm
 from groundswell.stats.power import power_of_share_difference, power_of_t
 
@@ -69,6 +79,8 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
             raise self._wrong(f"the weights add up to {sum(self.weights.values()):g} instead of 0")
         if not all(isfinite(each) for each in self.weights.values()) or not any(self._said.values()):
             raise self._wrong("the weights must be finite numbers, and not all 0")
+        if any(each and not 1e-6 <= abs(each) <= 1e6 for each in self.weights.values()):
+            raise self._wrong("weights other than 0 must be from 0.000001 to 1,000,000, apart from their sign")
         if self.compare is not None and self.compare[0] == self.compare[1]:
             raise self._wrong(f"{self.compare[0]!r} is compared with itself")
         if self.sd is not None and not 0 < self.sd < inf:
@@ -94,6 +106,10 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
         found = dict.fromkeys(conditions, 0.0)
         for name, weight in self._said.items():
             meant = [name] if name in conditions else _with_level(name, conditions)
+            factors = [] if meant else _factors_with(name, conditions)
+            if len(factors) > 1:
+                wanted = " or ".join(f"{factor}={name}" for factor in factors)
+                raise self._wrong(f"{name!r} is a level of several factors; write {wanted}")
             if not meant:
                 there = ", ".join(map(repr, conditions))
                 raise self._wrong(
@@ -127,6 +143,10 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
             there = ", ".join(questions) or "none"
             raise self._wrong(f"there is no question {self.question!r}; the questions are {there}")
         column, size = self.column(questions[self.question]), sum(max(0.0, each) for each in self._said.values())
+        if self.sd is not None and column.option is not None and not self.change:
+            raise self._wrong("sd is for numbers; for the share of an option, give rate")
+        if self.rate is not None and (column.option is None or self.change):
+            raise self._wrong("rate is for the share of an option; for numbers, give sd")
         if self.effect is not None and column.option is not None and not self.change:
             rate = 0.5 - self.effect / size / 2 if self.rate is None else self.rate
             if not (abs(self.effect) <= size and -1e-9 <= rate + self.effect / size <= 1 + 1e-9):
@@ -134,22 +154,26 @@ class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
                     f"effect {self.effect:g} is not possible for a share (0.2 is 20 percentage points)"
                     + ("" if self.rate is None else f" with rate {self.rate:g}")
                 )
+        if self.effect is not None and abs(self.effect) > size * (column.high - column.low) * (1 + self.change):
+            low, high = f"{column.low:g}", f"{column.high:g}"
+            raise self._wrong(f"effect {self.effect:g} is not possible for answers from {low} to {high}")
         if self.change and not twice:
             raise self._wrong("`change` needs a questionnaire with `before`")
 
 
 def _with_level(name: str, conditions: Levels) -> list[str]:
     """The conditions with a level, named as `level` or `factor=level`."""
-    factors = {
-        factor
-        for levels in conditions.values()
-        for factor, level in levels.items()
-        if name in (level, f"{factor}={level}")
-    }
+    factors = _factors_with(name, conditions)
     if len(factors) != 1:
         return []
     [factor] = factors
     return [each for each, levels in conditions.items() if name in (levels[factor], f"{factor}={levels[factor]}")]
+
+
+def _factors_with(name: str, conditions: Levels) -> list[str]:
+    """The factors that have this level."""
+    found = [(factor, level) for levels in conditions.values() for factor, level in levels.items()]
+    return list(dict.fromkeys(factor for factor, level in found if name in (level, f"{factor}={level}")))
 
 
 class ContrastFigures(msgspec.Struct, frozen=True):
@@ -185,9 +209,9 @@ def estimated(
 
     weights, names = contrast.weighted(conditions), list(conditions)
     column = contrast.column(sheet.question)
-    there = sheet.after != NO_ANSWER
+    there = sheet.after >= 0
     if contrast.change:
-        there &= sheet.before != NO_ANSWER
+        there &= sheet.before >= 0
     for cell in cells:
         needed = [number for number in cell if weights[names[number]]]
         both = _people_in_all(sheet, there, needed) if len(needed) > 1 else None
@@ -226,14 +250,17 @@ def _people_in_all(sheet: Sheet, there: Bools, conditions: Sequence[int]) -> Int
 def _tested(
     sides: Sequence[Rows], weights: Sequence[float], column: Column, level: float, *, change: bool
 ) -> tuple[Figure, float | None]:
-    """The weighted sum with its interval and p-value. A difference of two shares has the interval for shares."""
+    """The weighted sum with its interval and p-value. Shares have the intervals for shares, except within people."""
     bounds = widest(column)
     scale = sum(abs(weight) for weight in weights) / 2 * (2 if change else 1)
     bounds = bounds._replace(low=bounds.low * scale, high=bounds.high * scale)
     found, spread = combined(sides, weights, level, bounds)
-    if column.option is not None and not change and is_difference(weights) and found.value is not None:
-        one, other = sides if weights[0] > 0 else sides[::-1]
-        return difference_of_shares(one, other, level, shared=True), p_of_shares(one, other, shared=True)
+    if column.option is not None and not change and found.value is not None:
+        if is_difference(weights):
+            one, other = sides if weights[0] > 0 else sides[::-1]
+            return difference_of_shares(one, other, level, shared=True), p_of_shares(one, other, shared=True)
+        if (shares := sum_of_shares(sides, weights, level)) is not None:
+            return shares
     return found, _p(found, spread)
 
 
@@ -304,10 +331,11 @@ def _amount(value: float, unit: str) -> str:
 
 
 class Group(NamedTuple):
-    """How many entities take part in a condition, and how many of them at once."""
+    """How many entities take part in a condition, how many of them at once, and in how many combinations."""
 
     entities: int
     together: int
+    combinations: int
 
     def worth(self, icc: float) -> float:
         """The number of independent entities that carry as much information."""
@@ -375,7 +403,10 @@ def announced(
         assumed.append(f"correlation {contrast.icc:g} of answers from the same conversation")
     room = 1.0 if rate is None else rate if direction < 0 else 1 - rate
     most, least = size * (room if shares else wide), min(groups[number].entities for number in weighted)
-    can = (shares or sd is not None) and least > 1
+    few = min(min(groups[number].entities, groups[number].combinations) for number in weighted) < ENOUGH
+    if few:
+        assumed = [f"a condition has fewer than {ENOUGH} entities or combinations of entities"]
+    can = (shares or sd is not None) and not few
     return AnnouncedPower(
         contrast.name,
         least,

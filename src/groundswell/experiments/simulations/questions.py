@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from math import ceil, floor, inf, isfinite
 from random import Random
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -23,7 +23,9 @@ MOST_QUESTIONS = 200
 MOST_STEPS = 101
 MOST_OPTIONS = 1_000
 LONGEST_QUOTED = 200
-_PIPED = re.compile(r"\{([A-Za-z0-9][A-Za-z0-9._-]{0,63})\}")
+LARGEST = 1e15
+"""The largest number that can be an answer."""
+PIPED = re.compile(r"\{([A-Za-z0-9][A-Za-z0-9._-]{0,63})\}")
 
 
 class Column(NamedTuple):
@@ -80,7 +82,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         self._check_foreign_fields()
         if self.options or self.type in ("choice", "multi", "ranking"):
             self._check_options()
-        if self.is_scale and not 1 <= self.high - self.low < MOST_STEPS:
+        if self.is_scale and self.low >= self.high:
+            raise self._wrong("low", f"{self.low} must be below high, {self.high}")
+        if self.is_scale and self.high - self.low >= MOST_STEPS:
             raise self._wrong(
                 "high", f"a scale must have 2 to {MOST_STEPS} steps, but this one goes from {self.low} to {self.high}"
             )
@@ -139,6 +143,10 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
                 raise self._wrong(field, f"{end} is not a finite number")
         if not low < high:
             raise self._wrong("max", f"{high:g} must be greater than min, {low:g}")
+        if any(isfinite(end) and abs(end) > LARGEST for end in (low, high)):
+            raise self._wrong("max", f"numbers must be from {-LARGEST:g} to {LARGEST:g}")
+        if self.whole and isfinite(low) and isfinite(high) and floor(high) < ceil(low):
+            raise self._wrong("max", f"there is no whole number from {low:g} to {high:g}")
 
     def _check_rows(self) -> None:
         if not 1 <= len(self.rows) <= MOST_QUESTIONS:
@@ -216,7 +224,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     def _problem_of_number(self, value: object) -> str | None:
         kinds = (int,) if self.whole else (int, float)
         low, high = -inf if self.min is None else self.min, inf if self.max is None else self.max
-        fits = isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= 1e15 and low <= value <= high
+        fits = (
+            isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= LARGEST and low <= value <= high
+        )
         return None if fits else f"{_quoted(value)} is no {self.number}"
 
     @property
@@ -236,26 +246,45 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         return all(name in given and matches(given[name], wanted) for name, wanted in self.when.items())
 
     def never_answered(self, wanted: Wanted) -> str:
-        """Why a condition on the answer never holds, if it names something that is no option."""
+        """Why a condition on the answer never holds: it names no option, or no number of the scale."""
+        values = [str(each) for each in (wanted if isinstance(wanted, tuple) else (wanted,))]
+        if self.is_numeric:
+            low, high = (self.low, self.high) if self.is_scale else (self.min, self.max)
+            return next((problem for each in values if (problem := _never(each, low, high))), "")
         if not self.options:
             return ""
-        values = [str(each) for each in (wanted if isinstance(wanted, tuple) else (wanted,))]
         strange = [each for each in values if each not in self.options and "{" not in f"{each}{''.join(self.options)}"]
         return f"has no option {strange[0]!r}; options: {', '.join(self.options)}" if strange else ""
 
     def depends_on(self, known: Sequence[str]) -> set[str]:
         """The earlier questions whose answers the question needs."""
-        quoted = [name for text in (self.text, *self.rows.values()) for name in _PIPED.findall(text)]
+        quoted = [name for text in (self.text, *self.rows.values()) for name in PIPED.findall(text)]
         return {*self.when, *(name for name in quoted if name in known)}
 
     def piped(self, given: Mapping[str, Value]) -> Question:
         """The question with earlier answers in its text and rows."""
 
         def filled(text: str) -> str:
-            return _PIPED.sub(lambda found: _told(given, found), text)
+            return PIPED.sub(lambda found: _told(given, found), text)
 
         rows = {name: filled(text) for name, text in self.rows.items()}
         return msgspec.structs.replace(self, text=filled(self.text), rows=rows)
+
+
+def _never(wanted: str, low: float | None, high: float | None) -> str:
+    """Why no number between two ends is what is wanted."""
+    found = RANGE.fullmatch(wanted)
+    try:
+        first, last = (wanted, wanted) if found is None else found.groups()
+        least, most = (None if each is None else float(each) for each in (first, last))
+    except ValueError:
+        is_placeholder = "{" in wanted
+        return "" if is_placeholder else f"is a number, so {wanted!r} must be a number or a range such as 3.. or 2..4"
+    if low is not None and most is not None and most < low:
+        return f"is at least {low:g}, so it is never {wanted}"
+    if high is not None and least is not None and least > high:
+        return f"is at most {high:g}, so it is never {wanted}"
+    return ""
 
 
 def _told(given: Mapping[str, Value], found: re.Match[str]) -> str:
@@ -395,8 +424,11 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def aligned(value: Value, own: Question, common: Question) -> Value:
-    """An answer to a question of one condition, with the options as the study words them."""
-    if own.options == common.options:
+    """An answer to a question of one condition, with the options as the study words them.
+
+    Options with placeholders are worded differently in every condition, and are the same by their position.
+    """
+    if set(own.options) == set(common.options):
         return value
     known = dict(zip(own.options, common.options, strict=True))
     if isinstance(value, tuple):

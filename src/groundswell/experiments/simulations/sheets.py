@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 5
 """Number of free-text answers shown as examples."""
-NO_ANSWER = -1
+NO_ANSWER, NOT_ASKED = -1, -2
 
 
 class Codes:
@@ -51,7 +51,7 @@ class Answered:
     def __init__(self, question: Question, before: bool) -> None:
         self.question = question
         self.before = before
-        self.asked = 0
+        self.asked = self.asked_before = 0
         self.texts = self.texts_before = self.words = 0
         self.examples: list[tuple[int, int, str]] = []
         """Simulation, entity and text, from the simulations with the lowest numbers."""
@@ -75,11 +75,14 @@ class Answered:
         after: Value | None,
         *,
         condition: int = 0,
+        asked: tuple[bool, bool] = (True, True),
     ) -> None:
-        """Add the answers of an entity before and after a conversation; None if missing."""
-        self.asked += 1
+        """Add the answers of an entity before and after a conversation, and whether it was asked; None if missing."""
+        self.asked_before += asked[0]
+        self.asked += asked[1]
         if not self.is_text:
-            codes = self.codes.of(before), self.codes.of(after)
+            given = zip((before, after), asked, strict=True)
+            codes = [self.codes.of(value) if was_asked else NOT_ASKED for value, was_asked in given]
             self.table.extend((number, entity, company, condition, *codes))
             return
         self.texts_before += before is not None
@@ -93,7 +96,7 @@ class Answered:
 class Sheet(NamedTuple):
     """The answers to one question in a fixed order: entity, company, condition, and the answers before and after.
 
-    Answers are numbers of `values`, the different answers.
+    Answers are numbers of `values`, the different answers, or `NO_ANSWER` or `NOT_ASKED`.
     """
 
     question: Question
@@ -118,12 +121,12 @@ class Sheet(NamedTuple):
     def answered(self, column: Column, *, before: bool = False) -> Rows:
         """The rows with an answer, and what the column says of it."""
         codes = self.before if before else self.after
-        there = codes != NO_ANSWER
+        there = codes >= 0
         return self.rows.among(there).of(looked_up(self.values, column, codes[there]))
 
     def moved(self, column: Column) -> Rows:
         """The change of answers; for an option, 1 if newly chosen and -1 if dropped."""
-        both = (self.before != NO_ANSWER) & (self.after != NO_ANSWER)
+        both = (self.before >= 0) & (self.after >= 0)
         after, before = (looked_up(self.values, column, codes[both]) for codes in (self.after, self.before))
         return self.rows.among(both).of(after - before)
 

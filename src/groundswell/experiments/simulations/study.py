@@ -15,7 +15,7 @@ from groundswell.experiments.simulations.batch import Batch, Condition
 from groundswell.experiments.simulations.combinations import possible
 from groundswell.experiments.simulations.entities import check_name
 from groundswell.experiments.simulations.options import Level, Study
-from groundswell.experiments.simulations.questions import Question, Questionnaire, Wanted
+from groundswell.experiments.simulations.questions import PIPED, Question, Questionnaire, Wanted
 from groundswell.experiments.simulations.seats import Seat
 from groundswell.experiments.simulations.simulation import Rules
 from groundswell.reporting import numbers
@@ -54,6 +54,7 @@ def conditions_of(options: Study, entities: int, rules: Callable[[Study], Rules]
             number = mine * (options.replicates or 1)
         name = ", ".join(levels.values()) or "all"
         found.append(Condition(name, levels, one.context or "", rules(one), size, number, one.seats))
+    _check_placeholders(options)
     for each in found:
         check_name(each.name, "condition")
     names = [each.name for each in found]
@@ -99,9 +100,12 @@ def _common(base: Questionnaire | None, conditions: Sequence[Condition]) -> Ques
 
 
 def _differing(one: Question, other: Question) -> str:
-    """What makes the answers of two questions incomparable."""
+    """What makes the answers of two questions incomparable. `other` is worded with placeholders."""
     if len(one.options) != len(other.options):
         return "the number of options"
+    pairs = zip(one.options, other.options, strict=True)
+    if set(one.options) != set(other.options) and any(mine != its and "{" not in its for mine, its in pairs):
+        return "an option"
     return next((name for name in SAME if getattr(one, name) != getattr(other, name)), "")
 
 
@@ -130,6 +134,20 @@ def _check_factors(options: Study) -> None:
         if name not in options.factors:
             there = ", ".join(options.factors) or "none"
             raise SettingsError(f"within: there is no factor {name!r}; the factors are {there}", field="within")
+
+
+def _check_placeholders(options: Study) -> None:
+    """Refuse factors whose placeholder is nowhere, since their levels change nothing."""
+    everything = str(
+        msgspec.to_builtins(msgspec.structs.replace(options, entities=None, contrasts=(), description=None))
+    )
+    for factor, levels in options.factors.items():
+        has_text = any(each if isinstance(each, str) else each.text for each in levels.values())
+        if has_text and f"{{{factor}}}" not in everything:
+            raise SettingsError(
+                f"factors: {factor!r} has texts, but {{{factor}}} is in no context, question, seat or event",
+                field="factors",
+            )
 
 
 def _questions(given: Questionnaire | tuple[Question, ...] | None) -> tuple[Question, ...]:
@@ -164,6 +182,8 @@ def applied(options: Study, levels: Mapping[str, str]) -> Study:
     return msgspec.structs.replace(
         options,
         context=_filled(options.context or "", texts),
+        until=None if options.until is None else _filled(options.until, texts),
+        events=tuple(msgspec.structs.replace(each, text=_filled(each.text, texts)) for each in options.events),
         seats=tuple(_filled_seat(seat, texts) for seat in options.seats),
         questions=_filled_questions(options.questions, texts),
         interaction_size=size,
@@ -230,3 +250,19 @@ def study_notes(batch: Batch) -> Iterator[str]:
     )
     for power in announced_power(batch):
         yield power.worded
+    yield from unknown_placeholders(batch)
+
+
+def unknown_placeholders(batch: Batch) -> Iterator[str]:
+    """Words in braces that are no factor and no earlier question. They are sent as they are."""
+    sheet = batch.rules.questionnaire
+    known = {factor for each in batch.conditions for factor in each.levels}
+    for question in () if sheet is None else sheet.questions:
+        for text in (question.text, *question.rows.values()):
+            strange = [name for name in PIPED.findall(text) if name not in known]
+            if strange:
+                yield (
+                    f"question {question.id!r}: {{{strange[0]}}} is neither a factor nor an earlier question, and is "
+                    "sent as it is"
+                )
+        known |= {each.id for each in question.items}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,8 +11,12 @@ from groundswell.experiments.simulations.dimensions import Look
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.grouping import DimensionFigures, by_dimensions
 from groundswell.experiments.simulations.questions import Column, Kind
-from groundswell.experiments.simulations.sheets import NO_ANSWER, Answered, Sheet, mean_of, sheet_of, widest
+from groundswell.experiments.simulations.sheets import NOT_ASKED, Answered, Sheet, mean_of, sheet_of, widest
 from groundswell.stats.clusters import Figure, mean, share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -123,20 +128,20 @@ def tabulated(
 def question_figures(sheet: Sheet) -> QuestionFigures:
     """The results of a question that is not free text, without a breakdown."""
     question = sheet.question
-    asked = [len(sheet.rows.values), *(int((codes != NO_ANSWER).sum()) for codes in (sheet.after, sheet.before))]
     return QuestionFigures(
         id=question.id,
         text=question.text,
         type=question.type,
-        after=_asked(asked[0], asked[1]),
-        before=_asked(asked[0], asked[2]) if sheet.twice else None,
+        after=_asked(sheet.after),
+        before=_asked(sheet.before) if sheet.twice else None,
         options=[] if question.is_numeric else [_option(sheet, column) for column in question.columns],
         scale=_scale(sheet, question.columns[0]) if question.is_numeric else None,
         ranks=[_rank(sheet, column) for column in question.ranks],
     )
 
 
-def _asked(asked: int, answered: int) -> Asked:
+def _asked(codes: NDArray[np.int64]) -> Asked:
+    asked, answered = int((codes != NOT_ASKED).sum()), int((codes >= 0).sum())
     return Asked(asked, answered, asked - answered)
 
 
@@ -147,8 +152,10 @@ def _of_text(answered: Answered, entities: Sequence[Entity]) -> QuestionFigures:
         id=question.id,
         text=question.text,
         type=question.type,
-        after=_asked(answered.asked, texts),
-        before=_asked(answered.asked, answered.texts_before) if answered.before else None,
+        after=Asked(answered.asked, texts, answered.asked - texts),
+        before=Asked(answered.asked_before, answered.texts_before, answered.asked_before - answered.texts_before)
+        if answered.before
+        else None,
         free=TextFigures(answered.words / texts if texts else None, examples),
     )
 

@@ -458,7 +458,7 @@ async def _ask_some(
             problems = _left(now, problems, given)
             break
         found, now = read_answers(reply, questions, decline=who.sheet.decline)
-        given.values.update(found)
+        given.values.update({id_: value for id_, value in found.items() if id_ not in given.values})
         problems = _left(now, problems, given)
         messages = [*messages, assistant(reply.text or prompts.SILENCE)]
         wrong = {id_: text for id_, (kind, text) in problems.items() if kind != "declined"}
@@ -552,7 +552,7 @@ async def judged(trial: Trial, what: Judging) -> list[Score]:
             one = whole if what.scored == "conversation" else whole.get(key)
             part = msgspec.structs.replace(reply, text=msgspec.json.encode(one).decode() if one else reply.text)
             given, wrong = read_answers(part, what.measures) if one or not whole else ({}, _all_missing(what.measures))
-            values.update({(key, id_): value for id_, value in given.items()})
+            values.update({(key, id_): value for id_, value in given.items() if (key, id_) not in values})
             problems.update({(key, id_): each for id_, each in wrong.items() if (key, id_) not in values})
         if not problems:
             break
@@ -600,9 +600,12 @@ def read_answers(
             return {}, {each.id: ("refused", "the model refused to answer") for each in items}
         return {}, {each.id: ("malformed", "there is no JSON object with answers") for each in items}
     values, problems = dict[str, Value](), dict[str, tuple[Missing, str]]()
+    ids = {question.id for question in questions}
     for question in questions:
         given = found.get(question.id)
-        parts = given if question.type == "matrix" and isinstance(given, dict) else found
+        parts = found
+        if question.type == "matrix":  # some models leave the object of a matrix out
+            parts = given if isinstance(given, dict) else {key: each for key, each in found.items() if key not in ids}
         names = list(question.rows) or [question.id]
         for name, item in zip(names, question.items, strict=True):
             value = parts.get(name, found.get(item.id))
