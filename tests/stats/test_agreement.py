@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.stats.agreement import Kappa, Share, Unit, cohens_kappa, precision_recall, rogan_gladen
+from groundswell.stats.agreement import (
+    Kappa,
+    Share,
+    Unit,
+    cohens_kappa,
+    krippendorffs_alpha,
+    precision_recall,
+    rogan_gladen,
+)
 from groundswell.stats.rates import exact, wilson
 from tests.properties import examples
 
@@ -189,3 +197,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say(stratified: bool) -> None
     assert {name: many / times >= least.get(name, 0.91) for name, many in held.items()} == dict.fromkeys(held, True), (
         held
     )
+
+
+def test_samples_in_which_all_values_are_the_same_have_no_alpha() -> None:
+    """Rounding must not make them look like ones with very large disagreement."""
+    ratings = [[3] * 3] * 2 + [[2] * 3] * 4 + [[5] * 3] * 6 + [[3] * 3] * 9
+    clusters = [0] * 2 + [1] * 4 + [2] * 6 + [3] * 5 + [4] * 4
+    found = krippendorffs_alpha(ratings, clusters, interval=True)
+    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))

@@ -369,6 +369,11 @@ def _are_independent(rows: Rows) -> bool:
     return _are_alone(rows) and distinct(rows.who) == len(rows.values)
 
 
+def are_pairs(one: Rows, other: Rows) -> bool:
+    """Whether the same people gave one value to each side, alone."""
+    return _pairs(one, other) is not None
+
+
 def _pairs(one: Rows, other: Rows) -> Paired | None:
     """Two values of 0 or 1 of the same people, one on each side; None if there are other values or too few people."""
     if not (_are_independent(one) and _are_independent(other)) or len(one.values) < ENOUGH:

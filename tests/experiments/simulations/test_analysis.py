@@ -168,6 +168,26 @@ def test_the_change_of_a_choice_is_among_those_who_answered_twice() -> None:
     assert (unsure.change.value, unsure.change.reason) == (0, "all values are the same")
 
 
+def test_questions_that_are_skipped_at_one_time_count_at_the_other() -> None:
+    """Eight are asked before, of whom six answer; after, two are not asked and one does not answer."""
+    batch = batch_of(people(8), SCALE, size=1, many=8, before=True)
+    tally = Tally(batch)
+    for at in range(8):
+        before = voted(3 if at < 6 else None, question=SCALE, before=True)
+        after = voted(4 if at < 5 else None, question=SCALE)
+        if at >= 6:
+            after = (msgspec.structs.replace(after[0], missing="skipped"),)
+        tally.add(spec_of(batch, at + 1, at), Talked(said("a"), 1, before + after))
+    skipped = voted(None, question=SCALE, before=True)
+    tally.add(spec_of(batch, 9, 0), Talked(said("a"), 1, (msgspec.structs.replace(skipped[0], missing="skipped"),)))
+    [found] = tally.analysis(planned=9).questions
+    assert (found.before, found.after) == (Asked(8, 6, 2), Asked(7, 5, 2))
+    assert found.missing == {"malformed": 1, "skipped": 2, "unknown": 1}
+    assert found.scale is not None
+    assert found.scale.change is not None
+    assert found.scale.change.n == 5
+
+
 def test_free_text_shows_the_first_in_the_order_of_simulations() -> None:
     batch = batch_of(people(9), TEXT, size=1, many=9)
     tally = Tally(batch)

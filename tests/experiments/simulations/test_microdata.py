@@ -14,7 +14,14 @@ from statsmodels.datasets import anes96  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import PersonNames
-from groundswell.experiments.simulations.microdata import Codebook, Microdata, draw, read_codebook, read_microdata
+from groundswell.experiments.simulations.microdata import (
+    Codebook,
+    Column,
+    Microdata,
+    draw,
+    read_codebook,
+    read_microdata,
+)
 from groundswell.experiments.simulations.names import gender_of, lists_of
 from groundswell.experiments.simulations.sampling import sample
 from tests.properties import examples
@@ -168,3 +175,13 @@ def test_only_combinations_of_the_file_are_drawn(rows: list[tuple[int, str, floa
     found = [(each.attributes["n"], each.attributes["letter"]) for each in draw(data, 200, 0)]
     assert set(found) <= {(n, letter) for n, letter, _ in rows}
     data.type.check(sample(data.type, 1, 0)[0].attributes)
+
+
+def test_none_is_a_category_unless_it_is_declared_missing() -> None:
+    given = "religion,region\nCatholic,NA\nNone,NA\nNone,EU\nNone,\n"
+    labelled = Codebook(columns={"religion": Column(), "region": Column(values={"NA": "North America"})})
+    religion, region = read_microdata(given, "a.csv", "voter", labelled).type.dimensions
+    assert (set(religion.options), max(religion.weights or ())) == ({"Catholic", "None"}, 0.75)
+    assert set(region.options) == {"North America", "EU"}
+    declared = Codebook(columns={"religion": Column(missing=("None",))})
+    assert "None" not in read_microdata(given, "a.csv", "voter", declared).type.dimensions[0].options

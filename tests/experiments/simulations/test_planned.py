@@ -21,7 +21,7 @@ from groundswell.experiments.simulations.batch import Batch, Schedule
 from groundswell.experiments.simulations.planned import AnnouncedPower, ContrastFigures
 from groundswell.experiments.simulations.questions import Answer, Value
 from groundswell.experiments.simulations.simulation import Talked
-from groundswell.stats.clusters import Rows, difference_of_shares, p_of_shares, rows
+from groundswell.stats.clusters import Rows, difference_of_shares, p_of_shares, rows, sum_of_shares
 from groundswell.stats.power import power_of_share_difference, power_of_t
 from groundswell.stats.rates import Paired
 from tests.experiments.simulations.designs import people, study
@@ -416,3 +416,60 @@ def test_an_effect_that_a_share_cannot_have_is_refused() -> None:
             power_of(CHOICE, 40, contrast)
     with pytest.raises(SettingsError, match="must be a finite number"):
         power_of(CHOICE, 40, {"effect": float("inf")})
+
+
+def test_main_effects_of_shares_are_tested_even_if_they_separate_completely() -> None:
+    batch = designed(CHOICE, 80, {"compare": ["a", "b"], "option": "yes"}, factors=FOUR)
+    found = one(analysed(batch, lambda name, number, before: "yes" if name.startswith("a") else "no"))
+    assert found.difference.value == 1
+    assert found.difference.low is not None
+    assert 0.7 < found.difference.low < 1
+    assert found.p is not None
+    assert found.p < 1e-6
+
+
+def test_a_weighted_sum_of_shares_of_two_groups_is_their_difference() -> None:
+    rng = np.random.default_rng(3)
+    sides = [
+        rows(
+            rng.integers(0, 2, 20).astype(float),
+            range(20 * at, 20 * at + 20),
+            range(20 * at, 20 * at + 20),
+            [(x,) for x in range(40)],
+        )
+        for at in (0, 1)
+    ]
+    found = sum_of_shares(sides, (1.0, -1.0), 0.95)
+    assert found is not None
+    assert found[0] == difference_of_shares(sides[0], sides[1])
+    assert found[1] == pytest.approx(p_of_shares(sides[0], sides[1]))
+    assert sum_of_shares([sides[0], sides[0]], (1.0, -1.0), 0.95) is None, "the same people"
+
+
+@pytest.mark.parametrize("weight", [1e200, 1e-300])
+def test_extreme_weights_are_refused(weight: float) -> None:
+    with pytest.raises(SettingsError, match="weights other than 0 must be from"):
+        designed(SCALE, 20, {"compare": None, "weights": {"a": weight, "b": -weight}, "effect": 0.1})
+
+
+def test_expectations_that_do_not_fit_the_question_are_refused() -> None:
+    for question, wrong, said in (
+        (SCALE, {"effect": 200}, "effect 200 is not possible for answers from"),
+        (SCALE, {"rate": 0.3}, "rate is for the share of an option"),
+        (CHOICE, {"sd": 1}, "sd is for numbers"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            designed(question, 20, {"compare": ["a", "b"], **wrong})
+
+
+def test_a_level_of_two_factors_is_named_with_its_factor() -> None:
+    both = {"x": {"up": "A", "down": "B"}, "y": {"up": "C", "down": "D"}}
+    with pytest.raises(SettingsError, match="'up' is a level of several factors; write x=up or y=up"):
+        designed(SCALE, 40, {"compare": ["up", "down"]}, factors=both)
+
+
+def test_no_power_is_announced_for_a_test_that_is_impossible() -> None:
+    groups = {"interaction_size": 5, "num_simulations": 4, "n_turns": 1, "context": "A talk."}
+    found = power_of(SCALE, 60, {"effect": 15, "sd": 20}, **groups)
+    assert (found.power, found.detectable) == (None, None)
+    assert found.worded.endswith("unknown (a condition has fewer than 5 entities or combinations of entities).")

@@ -72,6 +72,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "rows of a choice": ({"type": "choice", "options": ABC, "rows": {"a": "A"}}, "rows: not allowed"),
     "bounds of a scale": ({"type": "scale", "min": 3.0}, "min: not allowed"),
     "least of a ranking": ({"type": "ranking", "options": ABC, "least": 1}, "least: not allowed"),
+    "numbers beyond reason": ({"type": "number", "min": -1e308, "max": 1e308}, "numbers must be from -1e+15 to 1e+15"),
+    "no whole number": (
+        {"type": "number", "whole": True, "min": 0.2, "max": 0.8},
+        "there is no whole number from 0.2 to 0.8",
+    ),
     "a scale of one step": ({"type": "scale", "low": 3, "high": 3}, "low: 3 must be below high, 3"),
     "a scale of too many": ({"type": "scale", "low": 0, "high": 101}, "goes from 0 to 101"),
     "a scale upside down": (

@@ -147,6 +147,15 @@ def test_seated_combinations_are_different_and_have_nobody_twice(
         assert all(set(part) <= own for part, own in zip(chosen, eligible, strict=True))
 
 
+def test_seats_that_nearly_everybody_fits_are_filled_even_if_all_have_to_sit() -> None:
+    eligible = [list(range(at, 20)) for at in range(20)]  # only one way: everybody in the seat of the own number
+    assert list(draw_seated(eligible, [1] * 20, 5, 1)) == [tuple((at,) for at in range(20))] * 1
+    found = list(draw_seated([list(range(10 + at % 2)) for at in range(9)], [1] * 9, 300, 1))
+    assert len(set(found)) == len(found) == 300
+    assert all(len({one for part in chosen for one in part}) == 9 for chosen in found)
+    assert list(draw_seated([[0, 1], [0, 1], [1]], [1, 1, 1], 1, 1)) == [], "three seats for two people"
+
+
 def test_the_moderator_chooses_who_speaks() -> None:
     rules = Rules(MODEL, thoughts=False, speakers="moderator", n_turns=1)
     names = ["Ana Silva", "Ana Silva", "Kim"]
@@ -290,8 +299,11 @@ def test_the_end_of_one_conversation_is_not_the_end_of_those_with_other_partners
     assert all(text_of(each)[-1].count(": Line") == 2 for each in observed), "only what this pair has said"
 
 
-def test_seats_that_overlap_much_are_refused_in_bounded_time() -> None:
+def test_seats_that_overlap_much_are_filled_in_bounded_time() -> None:
     people = tuple(Entity(f"e{at}", f"Person {at}", "", {"age": at}) for at in range(24))
     seats = (*[Seat(where={"age": "0.."})] * 12, *[Seat(where={"age": "0..23"})] * 12)
-    with pytest.raises(SettingsError, match="filled in only"):
-        Batch("Bees", CONTEXT, people, 24, 3, PLAIN, order="given", seats=seats)
+    batch = Batch("Bees", CONTEXT, people, 24, 3, PLAIN, order="given", seats=seats)
+    assert [len({each.id for each in spec.entities}) for spec in Schedule(batch, 1)] == [24] * 3
+    too_few = (*[Seat(where={"age": "0..3"})] * 5, *[Seat(where={"age": "0.."})] * 2)
+    with pytest.raises(SettingsError, match="filled in only 0 different ways"):
+        Batch("Bees", CONTEXT, people, 7, 3, PLAIN, order="given", seats=too_few)

@@ -67,9 +67,9 @@ def test_what_became_of_lines_and_answers_is_told(tmp_path: Path) -> None:
     ]
     assert [message.side for message in found.messages] == [0, 1]
     assert found.notes == (
-        "Bob answers why: no answer (is <empty>) (before)",
-        f"Ann <b> answers why: {NASTY} (after)",
-        "Ann <b> answers sure: 3 (after)",
+        "Bob answers why: no answer (is <empty>)",
+        f"Ann <b> answers why: {NASTY}",
+        "Ann <b> answers sure: 3",
     )
 
 

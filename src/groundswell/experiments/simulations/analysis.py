@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import looks
 from groundswell.experiments.simulations.planned import (
+    MOST_EXPLORATORY,
     AnnouncedPower,
     ContrastFigures,
     Group,
@@ -253,7 +255,8 @@ class Tally:
         self._unclear += talked.unclear
         rules = spec.rules
         self._short += (
-            not talked.ended and talked.turns < turns_of(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
+            not (talked.ended or rules.until)
+            and talked.turns < turns_of(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
         )
 
     def analysis(self, *, planned: int) -> Analysis:
@@ -308,9 +311,8 @@ class Tally:
             )
             questions = [question_figures(sheet.among(sheet.condition == number)) for sheet in sheets.values()]
             conditions.append(ConditionFigures(condition.name, condition.levels, entities[number], counts, questions))
-        planned = batch.contrasts or tuple(
-            each for sheet in sheets.values() for each in exploratory(sheet.question, levels)
-        )
+        others = (each for sheet in sheets.values() for each in exploratory(sheet.question, levels))
+        planned = batch.contrasts or tuple(islice(others, MOST_EXPLORATORY))
         contrasts = [
             estimated(each, sheets[each.question], levels, batch.cells, planned=bool(batch.contrasts))
             for each in planned

@@ -12,14 +12,15 @@ from groundswell.engine.stored import StoredRun
 from groundswell.experiments.report import about_run, run_figures, whole_cost
 from groundswell.experiments.simulations import drawings
 from groundswell.experiments.simulations.analysis import Analysis, LineFigures
-from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.batch import Batch, Condition
 from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
 from groundswell.experiments.simulations.data import BatchData
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.gaps import DimensionGap, Gap
 from groundswell.experiments.simulations.grouping import DimensionFigures, GroupFigures, GroupOption
-from groundswell.experiments.simulations.planned import ContrastFigures
+from groundswell.experiments.simulations.planned import MOST_EXPLORATORY, ContrastFigures
 from groundswell.experiments.simulations.questions import Question
+from groundswell.experiments.simulations.seats import Event, Seat
 from groundswell.experiments.simulations.simulation import distinct_names
 from groundswell.experiments.simulations.tabulation import Asked, OptionFigures, QuestionFigures, ScaleFigures
 from groundswell.experiments.simulations.transcripts import transcripts_block
@@ -48,7 +49,7 @@ MOST_OPTIONS = 6
 """Number of options in a finding."""
 MOST_DRAWN = 80
 """A figure with more points is left out; the table is clearer."""
-MOST_TEXT = 200
+MOST_TEXT, LONGEST_STATED = 200, 1_000
 """Maximum length of a question or an answer in the report."""
 ALLOWS = "Intervals account for entities that answer in several simulations, and for the company they talk in."
 CHANGES = " A change includes only entities that answered both times, so it can differ from that of the columns."
@@ -111,9 +112,56 @@ def study_blocks(study: BatchData, analysis: Analysis) -> Iterator[Block]:
         for found in [one for one in each.dimensions if one.groups]:
             yield by_group(each, found, level, id_=f"{each.id}-by-{found.name}", brief=False)
     yield from score_blocks(analysis)
+    if isinstance(study.settings, Batch):
+        yield design_table(study.settings)
+    if isinstance(study.settings, Batch):
+        yield design_table(study.settings)
     if analysis.power:
         yield power_table(analysis)
     yield missing_table(analysis)
+
+
+def design_table(batch: Batch) -> Table:
+    """What differs between the conditions, in the words that they use."""
+    conditions = [(each.name, dict(_stated(each))) for each in batch.conditions]
+    names = dict.fromkeys(name for _, stated in conditions for name in stated)
+    differing = [name for name in names if len({stated.get(name) for _, stated in conditions}) > 1]
+    return Table(
+        id="design",
+        title="What differs between the conditions",
+        columns={"condition": "text", "differs": "text", "value": "text"},
+        rows=[
+            (condition, name, clipped(stated.get(name) or "none", LONGEST_STATED))
+            for condition, stated in conditions
+            for name in differing
+        ],
+        caption="" if differing else "Nothing: all conditions are the same.",
+    )
+
+
+def _stated(condition: Condition) -> Iterator[tuple[str, str]]:
+    """Everything that makes a condition, by name."""
+    yield "context", condition.context
+    yield "entities per simulation", f"{condition.interaction_size:,}"
+    yield "seats", "; ".join(_seat(each) for each in condition.seats)
+    sheet, rules = condition.rules.questionnaire, condition.rules
+    for name in rules.__struct_fields__:
+        if name == "events":
+            yield name, _events(rules.events)
+        elif name not in ("questionnaire", "scoring"):
+            yield name.replace("_", " "), str(getattr(rules, name))
+    for each in () if sheet is None else sheet.questions:
+        yield f"question {each.id}", " ".join([each.text, *each.rows.values(), *map("[{}]".format, each.options)])
+
+
+def _seat(seat: Seat) -> str:
+    about = [f"{name} {value}" for name, value in seat.where.items()]
+    parts = (*about, seat.description, seat.role, seat.goal, *seat.script, seat.model or "")
+    return ": ".join([seat.name or "entity", *([", ".join(filter(None, parts))] if any(parts) else [])])
+
+
+def _events(events: Sequence[Event]) -> str:
+    return "; ".join(f"before turn {each.turn}: {each.text}" for each in events)
 
 
 def study_headlines(analysis: Analysis) -> Iterator[str]:
@@ -141,7 +189,8 @@ def contrast_finding(found: ContrastFigures, analysis: Analysis) -> str:
     what = f"{found.question} ‘{found.option}’" if shares else f"mean {found.question}"
     what = f"change in {what}" if found.change else what
     worded = numbers.percent if shares and not found.change else numbers.number
-    parts = ", ".join(f"{worded(value)} in {name}" for name, value in found.values.items())
+    order = [each.name for each in analysis.conditions if each.name in found.values]
+    parts = "; ".join(f"{worded(found.values[name])} in ‘{name}’" for name in order)
     if found.p is None or found.p_holm is None:
         tested = f"no test: {found.reason}"
     else:
@@ -156,6 +205,7 @@ def contrast_finding(found: ContrastFigures, analysis: Analysis) -> str:
 def contrasts_table(found: Sequence[ContrastFigures], level: float, *, numeric: bool) -> Table:
     """The contrasts of questions of one kind, with a figure."""
     planned = found[0].planned
+    which = "planned contrasts" if planned else f"exploratory contrasts (at most {MOST_EXPLORATORY})"
     kind: Kind = "change" if numeric else "share_change"
     table = Table(
         id="contrasts-numeric" if numeric else "contrasts",
@@ -176,7 +226,7 @@ def contrasts_table(found: Sequence[ContrastFigures], level: float, *, numeric: 
             for each in found
         ],
         caption=f"Differences between conditions, with {level:.0%} intervals. p-values are adjusted (Holm) for all "
-        f"{'planned' if planned else 'exploratory'} contrasts. {ALLOWS}{_why_none(each.difference for each in found)}",
+        f"{which}. {ALLOWS}{_why_none(each.difference for each in found)}",
     )
     groups = [
         Group(name_of(each.name, 34), [drawings.mean_point(value)])
@@ -293,7 +343,7 @@ def power_table(analysis: Analysis) -> Table:
         title="Power before the study",
         columns={
             "contrast": "text",
-            "entities per group": "count",
+            "entities per condition": "count",
             "expected": "number",
             "power": "share",
             "found with 80%": "number",
@@ -321,7 +371,7 @@ def missing_table(analysis: Analysis) -> Table:
         ],
         caption="Declined: the entity used its right not to answer. Refused: the model did not answer at all. "
         "Malformed: no valid answer after a second request. Failed: the request failed. Skipped: not asked, because of "
-        "earlier answers.",
+        "earlier answers; or no score, because the entity said nothing.",
         folded=True,
     )
 
@@ -540,7 +590,9 @@ def _conversation(study: BatchData, found: Conversation) -> str:
 def key_figures(study: BatchData, analysis: Analysis) -> KeyFigures:
     """The key figures of a batch."""
     found, lines, spent = analysis.simulations, analysis.lines, whole_cost([study.summary])
-    asked, answered = (sum(getattr(each.after, name) for each in analysis.questions) for name in ("asked", "answered"))
+    own = {each.id for each in study.rules.questionnaire.items} if study.rules.questionnaire is not None else set()
+    given = [each.after for each in analysis.questions if each.id in own]
+    asked, answered = (sum(getattr(each, name) for each in given) for name in ("asked", "answered"))
     unknown = f"{spent.unknown_asks:,} requests of unknown price" if spent.unknown_asks else "all prices known"
     words = "" if lines.words_per_line is None else f"{lines.words_per_line:.1f} words on average"
     talked, conditions = lines.count > 0, len(analysis.conditions)
@@ -923,6 +975,9 @@ def _settings(study: BatchData) -> Iterator[tuple[str, str]]:
         yield "simulations", f"{settings.num_simulations:,}, each combination {often}"
         yield "who speaks first", "drawn at random" if settings.order == "random" else "in the given order"
         yield "named in advance", ", ".join(settings.by)
+        yield "within subjects", ", ".join(settings.within)
+        yield "balanced in random assignment", ", ".join(settings.stratify)
+        yield "seats", "; ".join(_seat(each) for each in settings.seats)
     else:
         yield "continues", settings.continues or ""
     yield "model", rules.model
@@ -931,6 +986,12 @@ def _settings(study: BatchData) -> Iterator[tuple[str, str]]:
     yield "method", rules.method
     yield "style", rules.style
     yield "language", rules.language
+    yield "who speaks next", "" if rules.speakers == "order" else rules.speakers
+    yield "ends when", rules.until
+    yield "events", _events(rules.events)
+    yield "new partners each round", f"{rules.partners:,}" if rules.partners else ""
+    yield "remember", "" if rules.remember is None else f"{rules.remember:,} characters word for word, then a summary"
+    yield "judges", ", ".join(rules.scoring.judges or (rules.model,)) if rules.scoring is not None else ""
     yield "thoughts", "requested" if rules.thoughts else "not requested"
     yield "temperature", "provider default" if rules.temperature is None else f"{rules.temperature:g}"
     yield "reply tokens", f"at most {rules.max_tokens:,}"
@@ -957,7 +1018,10 @@ def questionnaire_table(study: BatchData) -> Table:
         title="Questionnaire",
         part="run",
         columns={"id": "text", "question": "text", "type": "text", "answers": "text"},
-        rows=[(each.id, each.text, each.type, _possible(each)) for each in study.questions],
+        rows=[
+            *((each.id, each.text, each.type, _possible(each)) for each in sheet.items),
+            *((each.id, each.text, "score of judges", _possible(each)) for each in study.questions[len(sheet.items) :]),
+        ],
         caption=f"Asked of every entity {when}. {order}",
     )
 

@@ -38,22 +38,55 @@ def draw_seated(
 ) -> Iterator[Chosen]:
     """`count` different choices of `sizes` members from several lists, in random order, without anybody twice.
 
-    Every such sequence is equally likely. Ends early if there are fewer choices.
+    Every such sequence is equally likely. If the lists overlap so much that few random choices are possible, the rest
+    are filled seat by seat, which is faster, but only about equally likely. Ends early if there are fewer choices.
     """
-    most = 1_000 * count + 100_000  # tries, so that lists that overlap much take bounded time
     each = [comb(len(members), size) for members, size in zip(eligible, sizes, strict=True)]
-    found = 0
-    for rank in islice(_shuffled(prod(each), seed), most):
-        if found == count:
+    seen: set[Chosen] = set()
+    ranks = _shuffled(prod(each), seed)
+    for rank in islice(ranks, 20 * count + 2_000):
+        if len(seen) == count:
             return
-        chosen: list[tuple[int, ...]] = []
+        parts: list[tuple[int, ...]] = []
         for members, size, many in zip(eligible, sizes, each, strict=True):
             rank, own = divmod(rank, many)
-            chosen.append(tuple(members[at] for at in combination(len(members), size, own)))
-        everybody = [one for part in chosen for one in part]
-        if len(set(everybody)) == len(everybody):
-            found += 1
-            yield tuple(chosen)
+            parts.append(tuple(members[at] for at in combination(len(members), size, own)))
+        if sum(sizes) == len({one for part in parts for one in part}):
+            seen.add(tuple(parts))
+            yield tuple(parts)
+    random, left = Random(f"{seed}/seats"), 20 * count + 2_000
+    while len(seen) < count and left and next(ranks, None) is not None:
+        left -= 1
+        found = _filled(eligible, sizes, random)
+        if found is None:
+            return
+        if found not in seen:
+            seen.add(found)
+            yield found
+
+
+def _filled(eligible: Sequence[Sequence[int]], sizes: Sequence[int], random: Random) -> Chosen | None:
+    """A random choice, seat by seat. Whoever has a seat moves to another one if somebody else fits nowhere else."""
+    seats = [at for at, size in enumerate(sizes) for _ in range(size)]
+    random.shuffle(seats)
+    orders = [random.sample(eligible[at], len(eligible[at])) for at in seats]
+    holder: dict[int, int] = {}
+
+    def seat(number: int, tried: set[int]) -> bool:
+        for one in orders[number]:
+            if one not in tried:
+                tried.add(one)
+                if one not in holder or seat(holder[one], tried):
+                    holder[one] = number
+                    return True
+        return False
+
+    if not all(seat(number, set()) for number in range(len(seats))):
+        return None
+    chosen: list[list[int]] = [[] for _ in sizes]
+    for one, number in holder.items():
+        chosen[seats[number]].append(one)
+    return tuple(tuple(sorted(part)) for part in chosen)
 
 
 Chosen = tuple[tuple[int, ...], ...]

@@ -11,7 +11,16 @@ from groundswell.experiments.simulations.dimensions import Division
 from groundswell.experiments.simulations.grouping import has_bearing, in_group
 from groundswell.experiments.simulations.questions import Column, Question, Value
 from groundswell.experiments.simulations.sheets import NO_ANSWER, looked_up, widest
-from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, of_people, within_people
+from groundswell.stats.clusters import (
+    Figure,
+    Rows,
+    are_pairs,
+    difference,
+    difference_of_shares,
+    mean,
+    of_people,
+    within_people,
+)
 from groundswell.stats.rates import Interval
 
 if TYPE_CHECKING:
@@ -160,12 +169,14 @@ class Compared(NamedTuple):
 
     def _gap(self, column: Column) -> Gap:
         sides, parts = self._answered, self._of(column)
-        if len(parts) > 1 and column.option is not None:
-            found = difference_of_shares(parts[0], parts[1], LEVEL)
+        rows = sides.rows.of(looked_up(self.values, column, sides.after))
+        one, other = rows.among(sides.first), rows.among(~sides.first)
+        if column.option is not None and (len(parts) > 1 or are_pairs(one, other)):
+            found = difference_of_shares(one, other, LEVEL, shared=len(parts) == 1)
         else:
             found = _figure(parts, widest(column))
-        one, other = self._levels(sides, looked_up(self.values, column, sides.after))
-        return Gap(column.option, one, other, found, self._change(column) if self.twice else None)
+        levels = self._levels(sides, rows.values)
+        return Gap(column.option, *levels, found, self._change(column) if self.twice else None)
 
     def _of(self, column: Column) -> list[Rows]:
         sides = self._answered

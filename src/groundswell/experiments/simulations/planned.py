@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Levels = Mapping[str, Mapping[str, str]]
 """Conditions by name: the level of each factor."""
 ENOUGH_POWER = 0.8
+MOST_EXPLORATORY = 200
+"""Number of exploratory contrasts of a study. Each takes time, and with more of them, adjusted p-values say less."""
 
 
 class PlannedContrast(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

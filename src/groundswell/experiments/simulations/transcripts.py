@@ -72,7 +72,7 @@ def transcript_of(study: BatchData, key: str, simulation: SimulationShown) -> Tr
             Message(line.name, line.speech, names.index(line.name), _note(study, line), line.thought)
             for line in simulation.lines
         ),
-        notes=(*([simulation.error] if simulation.error else []), *_answers(simulation.answers)),
+        notes=(*([simulation.error] if simulation.error else []), *_answers(study, simulation.answers)),
         tags={
             "status": [simulation.status],
             "speaker": names,
@@ -113,16 +113,22 @@ def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _answers(answers: tuple[SaidAnswer, ...]) -> Iterator[str]:
-    """The answers of each entity, before (if asked) and after the conversation."""
+def _answers(study: BatchData, answers: tuple[SaidAnswer, ...]) -> Iterator[str]:
+    """The answers of each entity, before (if asked) and after the conversation; then its scores."""
+    scored = {each.id for each in study.rules.scoring.items} if study.rules.scoring is not None else set()
     given: dict[tuple[str, str], dict[bool, SaidAnswer]] = {}
     for answer in answers:
         given.setdefault((answer.name, answer.question), {})[answer.before] = answer
     for (name, question), found in given.items():
         times = {"before": found.get(True), "after": found.get(False)}
-        told = [f"{_answer(answer)} ({when})" for when, answer in times.items() if answer is not None]
-        yield f"{name} answers {question}: {', '.join(told)}"
+        both = all(each is not None for each in times.values())
+        told = [f"{_answer(each)}{f' ({when})' * both}" for when, each in times.items() if each is not None]
+        yield f"{name} {'gets' if question in scored else 'answers'} {question}: {', '.join(told)}"
 
 
 def _answer(answer: SaidAnswer) -> str:
-    return f"no answer ({answer.problem})" if answer.value is None else str(answer.value)
+    if answer.value is None:
+        return f"no answer ({answer.problem})"
+    if isinstance(answer.value, tuple | list):
+        return ", ".join(answer.value)
+    return f"{answer.value:.3g}" if isinstance(answer.value, float) else str(answer.value)
