@@ -191,10 +191,10 @@ def _rules(options: Setup, context: Context, base: Rules | None = None) -> Rules
 def _sampled(wanted: str, context: Context) -> tuple[Entity, ...]:
     """New entities of a type, written as TYPE:COUNT."""
     name, _, number = wanted.partition(":")
-    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_ENTITIES):
-        raise SettingsError(
-            f"sample {wanted}: must be TYPE:COUNT, such as human:200; at most {MOST_ENTITIES:,}", field="sample"
-        )
+    if not (number.isascii() and number.isdigit() and name):
+        raise SettingsError(f"sample {wanted}: must be TYPE:COUNT, such as human:200", field="sample")
+    if len(number) > 9 or not 1 <= int(number) <= MOST_ENTITIES:
+        raise SettingsError(f"sample {wanted}: the number must be from 1 to {MOST_ENTITIES:,}", field="sample")
     with context.opened() as held:
         kinds = {} if held is None else Catalogue(held.documents).types_by_id([name])
     kind = kinds.get(name) or template(name)

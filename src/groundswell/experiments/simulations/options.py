@@ -130,7 +130,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0, le=MOST_TURNS)] | None,
         Meta(
             description="Number of turns per round. In a turn, every entity speaks once. 0 asks the questions without "
-            "a conversation. Default: 1."
+            "a conversation. Default: 1, or 0 in a study of single people."
         ),
         Flag(metavar="N", group=HOW),
     ] = None

@@ -18,6 +18,7 @@ from groundswell.experiments.simulations.entities import LONGEST_NAME
 from groundswell.experiments.simulations.questions import Column, Question
 from groundswell.experiments.simulations.sheets import Sheet, widest
 from groundswell.stats.clusters import (
+    ALL_SAME,
     ENOUGH,
     Figure,
     Rows,
@@ -252,7 +253,7 @@ def _people_in_all(sheet: Sheet, there: Bools, conditions: Sequence[int]) -> Int
 def _tested(
     sides: Sequence[Rows], weights: Sequence[float], column: Column, level: float, *, change: bool
 ) -> tuple[Figure, float | None]:
-    """The weighted sum with its interval and p-value. Shares have the intervals for shares, except within people."""
+    """The weighted sum with its interval and p-value. A difference of two shares has the interval for shares."""
     bounds = widest(column)
     scale = sum(abs(weight) for weight in weights) / 2 * (2 if change else 1)
     bounds = bounds._replace(low=bounds.low * scale, high=bounds.high * scale)
@@ -261,8 +262,8 @@ def _tested(
         if is_difference(weights):
             one, other = sides if weights[0] > 0 else sides[::-1]
             return difference_of_shares(one, other, level, shared=True), p_of_shares(one, other, shared=True)
-        if (shares := sum_of_shares(sides, weights, level)) is not None:
-            return shares
+        if spread.reason == ALL_SAME and (shares := sum_of_shares(sides, weights, level)) is not None:
+            return shares  # nobody differs from others in the same condition
     return found, _p(found, spread)
 
 
