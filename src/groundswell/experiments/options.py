@@ -544,14 +544,30 @@ def _choices(kind: Any) -> tuple[str, ...]:
 
 
 def _kind_at(kind: Any, place: str) -> Any:
-    """The type of what is at a place inside a type."""
+    """The type of what is at a place inside a type. Of several that it may have, a struct or one with choices."""
+    kinds = _alternatives(kind)
     for part in re.findall(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]", place):
-        bare = _bare(kind)
-        if part.startswith("[") or part.isdigit() or part == "...":
-            kind = _element(bare) or (get_args(bare)[-1] if get_args(bare) else None)
-        elif isinstance(bare, type) and issubclass(bare, msgspec.Struct):
-            kind = get_type_hints(bare, include_extras=True).get(part)
-    return _bare(kind)
+        inside = []
+        for each in kinds:
+            if part.startswith("[") or part.isdigit() or part == "...":
+                inside.append(_element(each) or (get_args(each)[-1] if get_args(each) else None))
+            elif _is_struct(each):
+                inside.append(get_type_hints(each, include_extras=True).get(part))
+        kinds = [one for each in inside if each is not None for one in _alternatives(each)]
+    telling = [each for each in kinds if _is_struct(each) or _choices(each)]
+    return next(iter([*telling, *kinds]), None)
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    """The types of a union, or the type itself."""
+    bare = _bare(kind)
+    if get_origin(bare) not in (typing.Union, types.UnionType):
+        return [bare]
+    return [one for each in get_args(bare) for one in _alternatives(each)]
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

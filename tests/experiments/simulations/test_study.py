@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -404,3 +405,23 @@ def test_whether_seats_can_be_filled_depends_on_the_seed() -> None:
         except SettingsError as error:
             found.add(str(error).partition(":")[0])
     assert found == {"filled", "seats"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"questions": [{**SURE, "type": "likert"}]},
+            "unknown value 'likert'; choose from choice, multi, ranking, scale",
+        ),
+        (
+            {"questions": {"questions": [{**SURE, "lows": 1}]}},
+            "unknown field lows; choose from id, text, type, options",
+        ),
+        ({"factors": {"x": {"a": {"temprature": 1}}}}, "unknown field temprature; choose from text, context, model"),
+        ({"contrasts": [{"name": "a", "efect": 1}]}, "unknown field efect; choose from name, question, compare"),
+    ],
+)
+def test_a_typing_error_deep_inside_names_what_is_possible(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        study(**wrong)
