@@ -141,6 +141,9 @@ def test_a_study_finds_what_was_planted_and_its_files_reproduce_it(cli: CommandL
     assert "### Planned contrasts of shares" in text
     assert "| gain | doctor |" in text
     assert "### Power before the study" in text
+    assert text.count("### What differs between the conditions") == 1
+    assert "| loss, paper | temperature | 0.5 |" in text
+    assert "| gain, paper | context | In this study, a newspaper asks. |" in text
 
     one, other = "framing:gain, doctor", "framing:loss, doctor"
     told = cli("contrast", one, other).stdout

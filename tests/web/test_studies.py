@@ -56,6 +56,13 @@ def test_a_study_is_the_same_over_http_and_in_python(api: Api, tmp_path: Path) -
     assert started["name"] == there.record.name
     table = api.http.get(f"/api/runs/{started['run_id']}/results").json()["data"]
     assert "framing: " in table["findings"]
+    batch = f"/api/batch-simulations/batch-{started['run_id']}/export"
+    rows = api.http.get(batch, params={"table": "answers"}).json()
+    assert {(row["condition"], row["factor.frame"], row["question_type"]) for row in rows} == {
+        ("gain", "gain", "choice"),
+        ("loss", "loss", "choice"),
+    }
+    assert api.http.get(batch, params={"table": "scores"}).json() == []
     query = {"run": f"{started['name']}:gain", "other": f"{started['name']}:loss"}
     compared = api("GET", "/contrast", params=query)["contrast"]
     assert (compared["one"], compared["entities"]) == ("study:gain", [6, 6])

@@ -114,8 +114,6 @@ def study_blocks(study: BatchData, analysis: Analysis) -> Iterator[Block]:
     yield from score_blocks(analysis)
     if isinstance(study.settings, Batch):
         yield design_table(study.settings)
-    if isinstance(study.settings, Batch):
-        yield design_table(study.settings)
     if analysis.power:
         yield power_table(analysis)
     yield missing_table(analysis)
