@@ -73,6 +73,7 @@ def one_sided(self: Batch, seed: int) -> list[tuple[Entity, ...]]:
 @pytest.mark.slow
 def test_answers_of_a_conversation_counted_as_independent_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "pairs, no effect")
+    monkeypatch.setattr(clusters, "_by", lambda scores, _: float((scores**2).sum()))
     monkeypatch.setattr(clusters, "jackknife", lambda *_, **__: 0.0)
     monkeypatch.setattr(clusters, "_for_influence", lambda *_: 1.0)
     wrong = failed(drive(tmp_path / "runs.db"))

@@ -46,7 +46,7 @@ TALK = 0.3
 """The effect of a conversation."""
 SHIFT = 0.3
 """The most by which all opinions of a repetition are moved. How often the interval of a share contains it depends on
-the share, because counts are whole numbers. Moving it at random averages over many shares."""
+the share, because counts are whole numbers. Moving it at random averages over many shares of few answers."""
 LOW, HIGH = 1, 7
 DECLINES, REFUSES, CONFORMS = 0.2, 0.5, 0.8
 CONTEXT = "The town council wants to build a new bridge over the river."
@@ -68,6 +68,7 @@ class Design(NamedTuple):
     effect    of the price, or of a conversation
     member    of the attribute `member`
     batches   whether its first two conditions are also compared as two batches
+    shift     the most by which opinions are moved
     expected  the contrasts with what is expected of the answers, by the shift of the repetition; for the power
     """
 
@@ -78,10 +79,13 @@ class Design(NamedTuple):
     effect: float = 0.0
     member: float = 0.0
     batches: bool = False
+    shift: float = 0.0
     expected: Callable[[float], tuple[PlannedContrast, ...]] | None = None
 
     def options_of(self, shift: float) -> Study:
         """The options of a repetition."""
+        if not self.shift:
+            return self.options
         model = self.options.model[0]
         moved = f"{model}{'+' if ':' in model else ':'}hears=bridge:{shift}"
         contrasts = self.options.contrasts if self.expected is None else self.expected(shift)
@@ -179,7 +183,7 @@ def people(count: int, seed: int) -> tuple[Entity, ...]:
 
 def study_of(design: Design, seed: int) -> Batch:
     """A study, as `groundswell study` makes it from the same options."""
-    options = design.options_of(shift_of(seed))
+    options = design.options_of(shift_of(design, seed))
     entities, base = people(design.people, seed), applied(options, {})
     conditions = conditions_of(options, design.people, rules_of) if options.factors else ()
     batch = Batch(
@@ -205,14 +209,16 @@ def rules_of(options: Study) -> Rules:
     return Rules(options.model[0], n_turns=options.n_turns or 0, thoughts=False, questionnaire=sheet)
 
 
-def shift_of(seed: int) -> float:
+def shift_of(design: Design, seed: int) -> float:
     """The random shift of a repetition: opinions move by half of it, because every request names the bridge."""
-    return round(Random(f"{seed}/shift").uniform(-SHIFT, SHIFT), 3)
+    return round(Random(f"{seed}/shift").uniform(-design.shift, design.shift), 3)
 
 
 def middle(design: Design, seed: int, levels: Mapping[str, str]) -> float:
     """The mean opinion in a condition: the share that says yes, and the place of the mean on the scale."""
-    return 0.5 + shift_of(seed) / 2 + {"high": 0.5, "low": -0.5}.get(levels.get("price", ""), 0.0) * design.effect
+    return (
+        0.5 + shift_of(design, seed) / 2 + {"high": 0.5, "low": -0.5}.get(levels.get("price", ""), 0.0) * design.effect
+    )
 
 
 def read_study(
@@ -496,7 +502,8 @@ def design(
         by=by,
         model=(f"emulated/person{planted}",),
     )
-    return Design(name, options, people, repetitions, effect, member, batches, expected)
+    shift = 0.0 if pairs else SHIFT  # conversations have more answers, which also differ more
+    return Design(name, options, people, repetitions, effect, member, batches, shift, expected)
 
 
 def crossed() -> tuple[PlannedContrast, ...]:
