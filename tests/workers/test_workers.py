@@ -183,6 +183,14 @@ def test_the_run_fails_when_no_worker_can_go_on(store: str) -> None:
     assert left_over(store) == (0, 0)
 
 
+def test_a_worker_that_cannot_go_on_leaves_a_run_of_which_it_also_has_a_shard_without_trials(store: str) -> None:
+    """The only trial goes to one worker. When that gives it up, the other takes it over, and cannot run it either."""
+    with pytest.raises(SettingsError, match="this model is not set up here"):
+        drive(store, experiment.broken_trials, 2, trials=1)
+    assert record(store).status == "failed"
+    assert left_over(store) == (0, 0)
+
+
 @pytest.mark.parametrize("when", ["before it loads the driver", "after that"])
 def test_a_worker_refuses_another_version_of_a_program(store: str, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """The head has stored the version of its own by then."""

@@ -147,6 +147,9 @@ class Worker:
             self.stop()
         elif error is not None and not isinstance(error, RunStopped):
             self._refuse(session.record.id, error)
+            for other in self._sessions:  # its own shard of the run may have no trials, and would wait for some
+                if other.record.id == session.record.id:
+                    other.stop()
         self._news.set()
 
     def _refuse(self, run: str, error: Exception) -> None:
