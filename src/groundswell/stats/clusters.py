@@ -241,7 +241,7 @@ def sum_of_shares(sides: Sequence[Rows], weights: Sequence[float], level: float)
 
     G. Y. Zou, W. Huang, X. Zhang, A note on confidence interval estimation for a linear function of binomial
     proportions, Computational Statistics and Data Analysis 53 (2009) 1080-1085. None if people are in several groups.
-    With 10 people per group, a 2x2 design and shares around a half, false alarms are 7 to 8% at 5% (`combined`: 5%).
+    With few people per group it has more false alarms than `combined`.
     """
     people = np.concatenate([np.unique(each.who) for each in sides])
     if len(people) > distinct(people) or any(not len(each.values) for each in sides):

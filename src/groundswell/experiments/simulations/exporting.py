@@ -176,7 +176,7 @@ def source_of(record: RunRecord, table: Table) -> Source:
     own, rows = _own(table, known)
 
     def with_design(simulation: SimulationShown) -> Iterator[Row]:
-        part = conditions.get(simulation.metadata.get("condition", ""), batch)
+        part = conditions[simulation.metadata["condition"]] if conditions else batch
         about: dict[str, Any] = {"condition": part.name} | {
             f"{FACTOR}{name}": level for name, level in part.levels.items()
         }
